@@ -1,0 +1,116 @@
+/**
+ * The port through which tools run processes of the operating system.
+ *
+ * **Contract**
+ *
+ * - A process runs in a process group of its own, without a terminal, and reads
+ *   /dev/null.
+ * - It is contained by the scope it was spawned in: when that closes, its group
+ *   gets SIGTERM and, after a grace period, SIGKILL; closing returns when nothing
+ *   of the group is alive.
+ * - `output` ends when the command has exited and its pipes are empty, not at
+ *   end-of-file: what the command left behind may hold the pipes open for ever.
+ *   No byte that the command itself wrote is lost.
+ * - Output that nobody pulls blocks the process, and holds no memory.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import type * as Stream from "effect/Stream"
+
+/**
+ * What to run, and how.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Command {
+  /** A name found on the PATH, or an absolute path. */
+  readonly program: string
+  readonly args: ReadonlyArray<string>
+  /** Absolute, or relative to the session's workspace, which is the default. */
+  readonly cwd?: string | undefined
+  /** Set in addition to the environment that the port passes on. */
+  readonly env?: Readonly<Record<string, string>> | undefined
+}
+
+/**
+ * How a process ended.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const ExitStatus = Schema.Union([
+  Schema.TaggedStruct("Exited", { code: Schema.Int }),
+  Schema.TaggedStruct("Signalled", {
+    signal: Schema.String.annotate({ description: "Name of the signal, such as SIGKILL." })
+  })
+])
+export type ExitStatus = typeof ExitStatus.Type
+
+/**
+ * A process that was alive when the command had exited, and what became of it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const LeftBehind = Schema.Struct({
+  pid: Schema.Int,
+  fate: Schema.Literals(["terminated", "killed", "alive"])
+})
+export type LeftBehind = typeof LeftBehind.Type
+
+/**
+ * A piece of output, as it was read.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Output {
+  readonly stream: "stdout" | "stderr"
+  /** Valid until the next pull: copy what is kept. */
+  readonly bytes: Uint8Array
+}
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Process {
+  readonly pid: number
+  /** To be run once. */
+  readonly output: Stream.Stream<Output>
+  /** Waits for the command itself, not for what it leaves behind. */
+  readonly exit: Effect.Effect<ExitStatus>
+  /** Ends whatever of the process's group outlived the command, and names it. To be run after `exit`. */
+  readonly sweep: Effect.Effect<ReadonlyArray<LeftBehind>>
+  /** Names of environment variables that were not passed on. */
+  readonly withheld: ReadonlyArray<string>
+}
+
+/**
+ * The command could not be run. Nothing was started.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class SpawnFailed extends Schema.TaggedError<SpawnFailed>()("SpawnFailed", {
+  /** What was wrong: the working directory, the program, the size of the arguments, or anything else. */
+  reason: Schema.Literals(["WorkingDirectory", "ProgramNotFound", "ArgumentsTooLong", "Other"]),
+  /** Says what was wrong with which path or limit, and what to do. */
+  message: Schema.String
+}) {}
+
+/**
+ * @category services
+ * @since 0.1.0
+ */
+export class Processes extends Context.Service<
+  Processes,
+  {
+    readonly spawn: (command: Command) => Effect.Effect<Process, SpawnFailed, Scope.Scope>
+  }
+>()("toolstream/Processes") {}

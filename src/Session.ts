@@ -1,0 +1,60 @@
+/**
+ * Whose call it is: the conversation a call belongs to, and where it works.
+ *
+ * Read per call through `CurrentSession`. No tool keeps a session when its layer
+ * is built, so one process serves many side by side.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as Id from "./internal/Id.ts"
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Session {
+  /** Unique for ever. */
+  readonly id: string
+  /** The directory that relative paths start from. Resolved by the port that opens the file. */
+  readonly workspace: string
+  /** Closes when the session ends. What a call leaves to its session is put here. */
+  readonly scope: Scope.Scope
+}
+
+/**
+ * The session of the running fiber. Outside of any it is one for the whole
+ * process, in the process's current directory, which never closes.
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export const CurrentSession = Context.Reference<Session>("toolstream/Session/CurrentSession", {
+  defaultValue: () => ({ id: Id.make(), workspace: ".", scope: Scope.makeUnsafe() })
+})
+
+/**
+ * A session that ends when the surrounding scope closes.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (options: {
+  readonly workspace: string
+  readonly id?: string | undefined
+}): Effect.Effect<Session, never, Scope.Scope> =>
+  Effect.map(Effect.scope, (scope) => ({ id: options.id ?? Id.make(), workspace: options.workspace, scope }))
+
+/**
+ * Makes the calls of everything built on this layer belong to one new session.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options: {
+  readonly workspace: string
+  readonly id?: string | undefined
+}): Layer.Layer<never> => Layer.effect(CurrentSession, make(options))

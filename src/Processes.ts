@@ -7,7 +7,7 @@
  *   /dev/null.
  * - It is contained by the scope it was spawned in: when that closes, its group
  *   gets SIGTERM and, after a grace period, SIGKILL; closing returns when nothing
- *   of the group is alive.
+ *   of the group is alive. Processes that left the group (`setsid`) are not reached.
  * - `output` ends when the command has exited and its pipes are empty, not at
  *   end-of-file: what the command left behind may hold the pipes open for ever.
  *   No byte that the command itself wrote is lost.
@@ -52,13 +52,17 @@ export const ExitStatus = Schema.Union([
 export type ExitStatus = typeof ExitStatus.Type
 
 /**
- * A process that was alive when the command had exited, and what became of it.
+ * A process that outlived the command, and what became of it: ended by SIGTERM,
+ * by SIGKILL, or still alive, out of reach in a group of its own.
  *
  * @category models
  * @since 0.1.0
  */
 export const LeftBehind = Schema.Struct({
+  /** Of its group where no more is known. */
   pid: Schema.Int,
+  /** Of its program, as the system shortens it. */
+  name: Schema.optionalKey(Schema.String),
   fate: Schema.Literals(["terminated", "killed", "alive"])
 })
 export type LeftBehind = typeof LeftBehind.Type
@@ -71,7 +75,7 @@ export type LeftBehind = typeof LeftBehind.Type
  */
 export interface Output {
   readonly stream: "stdout" | "stderr"
-  /** Valid until the next pull: copy what is kept. */
+  /** Valid until the next pull, which may free it: copy what is kept. */
   readonly bytes: Uint8Array
 }
 
@@ -81,11 +85,15 @@ export interface Output {
  */
 export interface Process {
   readonly pid: number
-  /** To be run once. */
+  /** To be run once. Who still writes when it has ended waits, until `sweep`. */
   readonly output: Stream.Stream<Output>
   /** Waits for the command itself, not for what it leaves behind. */
   readonly exit: Effect.Effect<ExitStatus>
-  /** Ends whatever of the process's group outlived the command, and names it. To be run after `exit`. */
+  /**
+   * Ends whatever of the process's group is alive and gives what outlived the command: those of its group, and those
+   * that left it but hold its output, which are not ended. Run before `exit` it ends the command too. The scope's
+   * closing runs it; it works once, and remembers what it found.
+   */
   readonly sweep: Effect.Effect<ReadonlyArray<LeftBehind>>
   /** Names of environment variables that were not passed on. */
   readonly withheld: ReadonlyArray<string>

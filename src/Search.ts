@@ -41,14 +41,16 @@ export interface Query {
  */
 export type Found =
   | {
-    readonly _tag: "Line"
-    readonly path: string
-    /** From 1. */
-    readonly line: number
-    readonly text: string
-    /** It matches; otherwise it is context. */
-    readonly match: boolean
-  }
+      readonly _tag: "Line"
+      readonly path: string
+      /** From 1. */
+      readonly line: number
+      /** Plain text, see `PlainText`, without its terminator. The end of a very long line may be missing. */
+      readonly text: string
+      /** It matches; otherwise it is context. */
+      readonly match: boolean
+    }
+  /** Not, or not wholly, searched. An unmatched binary file is nothing to report. */
   | { readonly _tag: "Skipped"; readonly path: string; readonly why: string }
 
 /**

@@ -1,0 +1,27 @@
+/**
+ * The core, one namespace per module.
+ *
+ * For readers outside of the package. Loading this module loads all of the core; `toolstream/ToolStream` and the
+ * like load one module and what it stands on.
+ *
+ * @since 0.1.0
+ */
+export * as Clocks from "./Clocks.ts"
+export * as ErasedTool from "./ErasedTool.ts"
+export * as ImageHeader from "./ImageHeader.ts"
+export * as Journal from "./Journal.ts"
+export * as PlainText from "./PlainText.ts"
+export * as Processes from "./Processes.ts"
+export * as Search from "./Search.ts"
+export * as Session from "./Session.ts"
+export * as Tool from "./Tool.ts"
+export * as ToolCall from "./ToolCall.ts"
+export * as ToolContent from "./ToolContent.ts"
+export * as ToolError from "./ToolError.ts"
+export * as ToolEvent from "./ToolEvent.ts"
+export * as ToolMiddleware from "./ToolMiddleware.ts"
+export * as ToolRegistry from "./ToolRegistry.ts"
+export * as ToolResult from "./ToolResult.ts"
+export * as ToolRuntime from "./ToolRuntime.ts"
+export * as ToolStream from "./ToolStream.ts"
+export * as WorkspaceFiles from "./WorkspaceFiles.ts"

@@ -1,0 +1,21 @@
+/**
+ * JSON in one form for one value, and its hash.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+
+/** Keys sorted by code units, no blanks: two values that are equal give the same text. */
+export const stringify = (value: unknown): string =>
+  JSON.stringify(value, (_key, item) =>
+    typeof item === "object" && item !== null && !Array.isArray(item)
+      ? Object.fromEntries(Object.entries(item).toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)))
+      : item
+  ) ?? "null"
+
+/** SHA-256 of the canonical text in UTF-8, in hex. */
+export const sha256 = (value: unknown): Effect.Effect<string> =>
+  Effect.map(
+    Effect.promise(() => crypto.subtle.digest("SHA-256", new TextEncoder().encode(stringify(value)))),
+    (digest) => Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("")
+  )

@@ -1,0 +1,89 @@
+/**
+ * From a leased tool to a running one: choose the member of a family, decode once,
+ * go through the middleware.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { ErasedTool } from "../ErasedTool.ts"
+import type { ToolCall } from "../ToolCall.ts"
+import { fromReason, InvalidParameters, type ToolError } from "../ToolError.ts"
+import type { Invocation, PreparedCall } from "../ToolMiddleware.ts"
+import type { ToolResult } from "../ToolResult.ts"
+import type { ToolStream } from "../ToolStream.ts"
+import { fromBody, runBody } from "./Body.ts"
+import type { Call } from "./Call.ts"
+import * as CanonicalJson from "./CanonicalJson.ts"
+
+/** @internal */
+export const prepare = (
+  tool: ErasedTool,
+  running: Call,
+  invocation: Invocation
+): ToolStream<unknown, ToolResult, ToolError> =>
+  fromBody((emit) =>
+    now(memberOf(tool, running.call), (member) =>
+      now(decode(member, running.call), (parameters) => {
+        if (member.clocks !== undefined) running.limit(member.clocks(parameters))
+        return runBody(invocation(new Prepared(running.call, member, parameters, 1)), emit)
+      })
+    )
+  )
+
+/**
+ * Runs a tool without a runtime: decoded and encoded, but unguarded.
+ *
+ * @internal
+ */
+export const execute = (tool: ErasedTool, call: ToolCall): ToolStream<unknown, ToolResult, ToolError> =>
+  fromBody((emit) =>
+    now(memberOf(tool, call), (member) =>
+      now(decode(member, call), (parameters) => runBody(member.run(new Prepared(call, member, parameters, 1)), emit))
+    )
+  )
+
+const memberOf = (tool: ErasedTool, call: ToolCall): Effect.Effect<ErasedTool, ToolError> =>
+  tool.choose === undefined ? Exit.succeed(tool) : tool.choose(call)
+
+const decode = (tool: ErasedTool, call: ToolCall): Effect.Effect<unknown, ToolError> => {
+  if (call.malformed !== undefined) return refuse(call, [{ path: [], message: call.malformed }])
+  const decoded = tool.decode(call.parameters)
+  return Exit.isExit(decoded) && Exit.isSuccess(decoded)
+    ? Exit.succeed(decoded.value)
+    : Effect.catch(decoded, (issues) => refuse(call, issues))
+}
+
+const refuse = (call: ToolCall, issues: InvalidParameters["issues"]) =>
+  Exit.fail(fromReason(call, new InvalidParameters({ issues })))
+
+/** `flatMap` that does not go through the run loop when the outcome is known. */
+const now = <A, E, A2, E2>(
+  effect: Effect.Effect<A, E>,
+  f: (value: A) => Effect.Effect<A2, E2>
+): Effect.Effect<A2, E | E2> =>
+  Exit.isExit(effect) && Exit.isSuccess(effect) ? f(effect.value as A) : Effect.flatMap(effect, f)
+
+class Prepared implements PreparedCall {
+  readonly call: ToolCall
+  readonly tool: ErasedTool
+  readonly parameters: unknown
+  readonly attempt: number
+  private hash: string | undefined
+  constructor(call: ToolCall, tool: ErasedTool, parameters: unknown, attempt: number) {
+    this.call = call
+    this.tool = tool
+    this.parameters = parameters
+    this.attempt = attempt
+  }
+  get parametersHash(): Effect.Effect<string> {
+    return Effect.suspend(() =>
+      this.hash !== undefined
+        ? Effect.succeed(this.hash)
+        : Effect.map(
+            Effect.flatMap(this.tool.encodeParameters(this.parameters), CanonicalJson.sha256),
+            (hash) => (this.hash = hash)
+          )
+    )
+  }
+}

@@ -54,7 +54,5 @@ export const make = (options: {
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options: {
-  readonly workspace: string
-  readonly id?: string | undefined
-}): Layer.Layer<never> => Layer.effect(CurrentSession, make(options))
+export const layer = (options: { readonly workspace: string; readonly id?: string | undefined }): Layer.Layer<never> =>
+  Layer.effect(CurrentSession, make(options))

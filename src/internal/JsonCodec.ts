@@ -16,8 +16,7 @@ import type { InvalidParameters } from "../ToolError.ts"
 type Issues = InvalidParameters["issues"]
 
 /** The one cast of erasure: the services of a tool's schemas are those of its layer. */
-export const codec = (schema: Schema.Top) =>
-  Schema.toCodecJson(schema) as unknown as Schema.Codec<unknown, unknown>
+export const codec = (schema: Schema.Top) => Schema.toCodecJson(schema) as unknown as Schema.Codec<unknown, unknown>
 
 /** What fails to encode does so with the issue, in text. */
 export const encoder = (schema: Schema.Top): ((value: unknown) => Effect.Effect<unknown, SchemaIssue.Issue>) =>
@@ -91,7 +90,9 @@ const keysAt = (node: Node, path: ReadonlyArray<string | number>, root: Node, de
   const [key, ...rest] = path
   if (key === undefined) return [...Object.keys(nodeOf(node["properties"])), ...members]
   const items = nodeOf(node["prefixItems"])[String(key)] ?? node["items"]
-  const child = nodeOf(typeof key === "number" ? items : (nodeOf(node["properties"])[key] ?? node["additionalProperties"]))
+  const child = nodeOf(
+    typeof key === "number" ? items : (nodeOf(node["properties"])[key] ?? node["additionalProperties"])
+  )
   return [...keysAt(child, rest, root, depth + 1), ...members]
 }
 

@@ -14,7 +14,10 @@ const quoted = 24
 export const parse = (text: string): { readonly parameters: unknown; readonly malformed?: string } => {
   if (text.trim() === "") return { parameters: {} }
   if (depth(text) > maxDepth) {
-    return { parameters: undefined, malformed: `The JSON is nested more than ${maxDepth} levels deep. Send flat parameters.` }
+    return {
+      parameters: undefined,
+      malformed: `The JSON is nested more than ${maxDepth} levels deep. Send flat parameters.`
+    }
   }
   try {
     return { parameters: JSON.parse(text) }
@@ -43,5 +46,5 @@ const depth = (text: string): number => {
 const complaint = (text: string): string => {
   const trimmed = text.trim()
   const tail = trimmed.slice(-quoted).toWellFormed()
-  return `Not valid JSON (${trimmed.length} characters, ending in ${JSON.stringify(tail)}). Send one complete JSON object.`
+  return `Not valid JSON (${trimmed.length} code units, ending in ${JSON.stringify(tail)}). Send one complete JSON object.`
 }

@@ -26,9 +26,7 @@ type Dispatch = (call: ToolCall.ToolCall) => ToolStream<unknown, ToolResult, Too
 export const make = <T extends Tool.AnyDeclaration>(
   tool: T,
   dispatch: Dispatch
-): ((
-  parameters: Tool.Parameters<T>
-) => ToolStream<Tool.Progress<T>, Tool.Success<T>, End<Tool.Failure<T>>>) => {
+): ((parameters: Tool.Parameters<T>) => ToolStream<Tool.Progress<T>, Tool.Success<T>, End<Tool.Failure<T>>>) => {
   const encodeParameters = encoder(tool.parametersSchema)
   const decode = (schema: Schema.Top) => SchemaParser.decodeUnknownEffect(codec(schema))
   const decodeProgress = decode(tool.progressSchema)
@@ -46,20 +44,22 @@ export const make = <T extends Tool.AnyDeclaration>(
         }))
         let unreadable: End<Tool.Failure<T>> | undefined
         const result = yield* runBody(dispatch({ ...call, parameters: encoded }), (chunk) =>
-          Effect.matchEffect(Effect.forEach(chunk, (item) => decodeProgress(item)), {
-            onSuccess: (items) => (Arr.isReadonlyArrayNonEmpty(items) ? emit(items) : Effect.void),
-            // The run goes on to its end, so that its terminal is known; what cannot be read is told in its place.
-            onFailure: (issue) =>
-              Effect.sync(() => {
-                unreadable ??= misfit("progress")(issue)
-              })
-          })
+          Effect.matchEffect(
+            Effect.forEach(chunk, (item) => decodeProgress(item)),
+            {
+              onSuccess: (items) => (Arr.isReadonlyArrayNonEmpty(items) ? emit(items) : Effect.void),
+              // The run goes on to its end, so that its terminal is known; what cannot be read is told in its place.
+              onFailure: (issue) =>
+                Effect.sync(() => {
+                  unreadable ??= misfit("progress")(issue)
+                })
+            }
+          )
         ).pipe(
           Effect.catch((error): Effect.Effect<never, End<Tool.Failure<T>>> =>
             error.reason._tag === "ToolFailed"
-              ? Effect.flatMap(
-                  Effect.mapError(decodeFailure(error.reason.failure), misfit("failure")),
-                  (declared) => Effect.fail({ declared })
+              ? Effect.flatMap(Effect.mapError(decodeFailure(error.reason.failure), misfit("failure")), (declared) =>
+                  Effect.fail({ declared })
                 )
               : Effect.fail({ undeclared: error })
           )
@@ -78,9 +78,7 @@ export const make = <T extends Tool.AnyDeclaration>(
 export const guarded = <T extends Tool.AnyDeclaration>(
   tool: T,
   dispatch: Dispatch
-): ((
-  parameters: Tool.Parameters<T>
-) => ToolStream<Tool.Progress<T>, Tool.Success<T>, Tool.Failure<T> | ToolError>) => {
+): ((parameters: Tool.Parameters<T>) => ToolStream<Tool.Progress<T>, Tool.Success<T>, Tool.Failure<T> | ToolError>) => {
   const run = make(tool, dispatch)
   return (parameters) =>
     fromBody((emit) =>

@@ -1,0 +1,204 @@
+/**
+ * Ways to break the core. Each is one change of one place; `from` stands there exactly once.
+ *
+ * @since 0.1.0
+ */
+export interface Mutant {
+  readonly name: string
+  /** Below `src`. */
+  readonly file: string
+  readonly from: string
+  readonly to: string
+}
+
+/** Must pass, or the others prove nothing. */
+export const control = "nothing is broken"
+
+const mutant = (name: string, file: string, from: string, to: string): Mutant => ({ name, file, from, to })
+
+const handoff = "internal/Handoff.ts"
+const body = "internal/Body.ts"
+const call = "internal/Call.ts"
+const stream = "ToolStream.ts"
+const erasure = "ErasedTool.ts"
+
+export const mutants: ReadonlyArray<Mutant> = [
+  mutant(
+    "emit does not wait for the next pull",
+    handoff,
+    "        this.read = offer\n",
+    "        resume(Effect.void)\n"
+  ),
+  mutant(
+    "emitters are served last come, first served",
+    handoff,
+    "this.offers.push(offer)",
+    "this.offers.unshift(offer)"
+  ),
+  mutant("an interrupted emitter does not take its chunk back", handoff, "this.offers.splice(index, 1)", ""),
+  mutant("a reader that leaves keeps the emitters waiting", handoff, "this.read?.resume(Effect.void)\n    for", "for"),
+  mutant("progress after the end is offered", handoff, "this.open = false", ""),
+  mutant(
+    "what is taken back is not counted",
+    handoff,
+    "    this.offers.splice(index, 1)\n    this.drop(offer.progress)",
+    "    this.offers.splice(index, 1)"
+  ),
+  mutant(
+    "a reader that leaves does not wait for the finalizers",
+    body,
+    "return Fiber.await(fiber)",
+    "return Effect.void"
+  ),
+  mutant("nesting costs stack", body, "Effect.suspend(() => bodyOf(self)(emit))", "bodyOf(self)(emit)"),
+  mutant(
+    "gen closes its scope late",
+    stream,
+    "Effect.scoped(\n      Effect.suspend(() => {\n        const iterator",
+    "(<A, E, R>(x: Effect.Effect<A, E, R>) => Effect.flatMap(Effect.scope, () => x) as Effect.Effect<A, E, R>)(\n      Effect.suspend(() => {\n        const iterator"
+  ),
+  mutant(
+    "gen loses the progress before the result",
+    stream,
+    "return chunk === undefined ? rest",
+    "return chunk === undefined || step.done ? rest"
+  ),
+  mutant(
+    "settle lets an inner interruption through",
+    stream,
+    "lift(self, Effect.exit)",
+    "lift(self, (effect) => Effect.flatMap(Effect.exit(effect), (exit) => Exit.hasInterrupts(exit) ? Effect.interrupt : Effect.succeed(exit)))"
+  ),
+  mutant(
+    "concurrent waits for the progress",
+    stream,
+    "Effect.raceFirst(terminal, Effect.andThen(",
+    "Effect.andThen(Effect.andThen("
+  ),
+  mutant("split forgets how the run ended", stream, "ended ??= Pull", "Pull"),
+  mutant("a repeated externalId is accepted", "ToolRuntime.ts", "batch.has(call.externalId)", "false"),
+  mutant(
+    "a repeated externalId is refused without a batch",
+    "ToolRuntime.ts",
+    "const root = dispatchIn(undefined)",
+    "const root = dispatchIn(new Set())"
+  ),
+  mutant("a callId in flight is accepted", "ToolRuntime.ts", "if (inFlight.has(call.callId))", "if (false as boolean)"),
+  mutant("a closed runtime accepts calls", "ToolRuntime.ts", "closed = true", ""),
+  mutant(
+    "a reader that leaves lets the call run",
+    "ToolRuntime.ts",
+    "const leave = Effect.suspend(() => (begun instanceof Call ? begun.leave() : Effect.void))",
+    "const leave = Effect.void"
+  ),
+  mutant(
+    "a reader that runs the body and leaves lets the call run",
+    "ToolRuntime.ts",
+    "return Effect.onExit(all, () => (begun instanceof Call ? begun.leave() : Effect.void))",
+    "return all"
+  ),
+  mutant(
+    "the clocks of the caller are not asked",
+    "ToolRuntime.ts",
+    "running.limit(Context.get(context, CurrentClocks))",
+    ""
+  ),
+  mutant("the clocks of the tool are not asked", "internal/Prepare.ts", "running.limit(member.clocks(parameters))", ""),
+  mutant("a malformed call is decoded", "internal/Prepare.ts", "call.malformed !== undefined", "false"),
+  mutant(
+    "the member of a family is not asked for",
+    "internal/Prepare.ts",
+    "tool.choose === undefined ? Exit.succeed(tool) : tool.choose(call)",
+    "Exit.succeed(tool)"
+  ),
+  mutant(
+    "unknown keys are let through",
+    "internal/JsonCodec.ts",
+    "const first = decode(value, strict)",
+    "const first = decode(value)"
+  ),
+  mutant(
+    "only the first issue is told",
+    "internal/JsonCodec.ts",
+    'onExcessProperty: "error", errors: "all"',
+    'onExcessProperty: "error"'
+  ),
+  mutant("cancel does not interrupt", call, "this.fiber?.interruptUnsafe()", ""),
+  mutant("no grace period", call, "this.graceTimer = this.later(this.grace, () => this.detach())", ""),
+  mutant("the grace is over at once", call, "this.later(this.grace, ", "this.later(0, "),
+  mutant(
+    "a late end is delivered",
+    call,
+    "if (this.shared.detached.delete(this)) this.shared.late++\n      return",
+    "if (this.shared.detached.delete(this)) this.shared.late++"
+  ),
+  mutant("a detached fiber is forgotten", call, "this.shared.detached.add(this)", ""),
+  mutant(
+    "the journal is told after the reader",
+    call,
+    "if (journal === undefined) return this.deliver(exit)",
+    "this.deliver(exit)\n    if (journal === undefined) return"
+  ),
+  mutant(
+    "progress is journalled after the terminal",
+    call,
+    "if (this.shared.journal === undefined || this.settled) return offer",
+    "if (this.shared.journal === undefined) return offer"
+  ),
+  mutant("the id stays taken", call, "this.shared.inFlight.delete(this.call.callId)", ""),
+  mutant(
+    "the last reason is told",
+    call,
+    "if (this.ending !== undefined || this.settled) return",
+    "if (this.settled) return"
+  ),
+  mutant(
+    "a started call says that it was not executed",
+    "ToolMiddleware.ts",
+    "Current.of(fiber.context)?.started(prepared.call)",
+    ""
+  ),
+  mutant("a call that waits says that it was stopped", call, 'this.running ? "stopped" : "not-started"', '"stopped"'),
+  mutant(
+    "what is known is not told",
+    "internal/Current.ts",
+    "partial === undefined || encodePartial === undefined",
+    "true"
+  ),
+  mutant("of two clocks the later holds", call, "if (deadline >= this.deadline) return", ""),
+  mutant("seq does not rise", call, "this.seq++", "this.seq"),
+  mutant("what was dropped counts as delivered", call, "delivered: emitted - dropped", "delivered: emitted"),
+  mutant("the tool may go on after progress that does not fit", erasure, "if (spoilt !== undefined) return told()", ""),
+  mutant("progress that does not fit does not interrupt", erasure, "own?.end(ending)", ""),
+  mutant(
+    "a success that does not fit is let through",
+    erasure,
+    '(issue) => Exit.fail(fromReason(call, invalid("success", issue)("completed", known())))',
+    "() => reported(success, success)"
+  ),
+  mutant("a ToolError inside is a defect", erasure, "reason.defect instanceof ToolError", "(false as boolean)"),
+  mutant("a success is never an error", erasure, "tool.isError?.(success as never) ?? false", "false"),
+  mutant("the view does not decode progress", "internal/TypedView.ts", "decodeProgress(item)", "Effect.succeed(item)"),
+  mutant(
+    "the caller's services win",
+    "internal/Current.ts",
+    "Context.merge(outer, services)",
+    "Context.merge(services, outer)"
+  ),
+  mutant("the layer's session wins", "internal/Current.ts", "  CurrentSession\n]", "]"),
+  mutant("a schema without a JSON form is registered", erasure, "if (path !== undefined)", "if (false as boolean)"),
+  mutant(
+    "closing a registration does not wait",
+    "ToolRegistry.ts",
+    "if (Array.from(this.leases).every(({ call }) => call?.settled)) return Effect.void",
+    "return Effect.void"
+  ),
+  mutant(
+    "an old registration takes the new one's name along",
+    "ToolRegistry.ts",
+    "entries.get(tool.name) === entry && entries.delete",
+    "entries.delete"
+  ),
+  mutant("an id repeats within a millisecond", "internal/Id.ts", "} else counter++", "}"),
+  mutant("deep text is parsed", "internal/ParametersText.ts", "depth(text) > maxDepth", "false")
+]

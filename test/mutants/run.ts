@@ -1,0 +1,92 @@
+/**
+ * Breaks the core on purpose, one way at a time, and expects the tests to notice.
+ *
+ * `npm run mutants [-- part of a name]`. Ends with status 1 if a mutant survives, if one no longer fits the code, or
+ * if the control, which breaks nothing, does not pass.
+ *
+ * @since 0.1.0
+ */
+import { spawn } from "node:child_process"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import { control, type Mutant, mutants } from "./mutants.ts"
+
+const root = path.resolve(import.meta.dirname, "../..")
+/** As many as a small machine runs without slowing one another down to their time-outs. */
+const workers = 2
+
+/** A copy of what the tests of the core need, for each worker. */
+const copy = (): string => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), "mutants-"))
+  for (const name of ["src", "test", "package.json", "tsconfig.json", "vitest.config.ts"]) {
+    fs.cpSync(path.join(root, name), path.join(folder, name), {
+      recursive: true,
+      filter: (file) => !file.includes("node_modules")
+    })
+  }
+  fs.symlinkSync(path.join(root, "node_modules"), path.join(folder, "node_modules"))
+  return folder
+}
+
+const tests = [
+  "test/ToolStream",
+  "test/ToolRuntime",
+  "test/ToolRegistry",
+  "test/ErasedTool",
+  "test/ToolCall",
+  "test/internal"
+]
+
+/** Whether the tests of the core pass in a folder. */
+const pass = (folder: string): Promise<boolean> =>
+  new Promise((resolve) => {
+    const options = ["--bail=1", "--testTimeout=6000", "--hookTimeout=1000", "--maxWorkers=1"]
+    const child = spawn(process.execPath, ["node_modules/vitest/vitest.mjs", "run", ...tests, ...options], {
+      cwd: folder,
+      stdio: "ignore",
+      timeout: 90_000,
+      killSignal: "SIGKILL"
+    })
+    child.on("exit", (code) => resolve(code === 0))
+  })
+
+type Fate = "killed" | "survived" | "stale"
+
+const fateOf = async ({ file, from, to }: Mutant, folder: string): Promise<Fate> => {
+  const target = path.join(folder, "src", file)
+  const text = fs.readFileSync(target, "utf8")
+  if (text.split(from).length !== 2) return "stale"
+  fs.writeFileSync(
+    target,
+    text.replace(from, () => to)
+  )
+  const fate = (await pass(folder)) ? "survived" : "killed"
+  fs.writeFileSync(target, text)
+  return fate
+}
+
+const only = process.argv[2] ?? ""
+const queue = mutants.filter(({ name }) => name.includes(only))
+const total = queue.length
+const bad: Array<string> = []
+
+const work = async (): Promise<void> => {
+  const folder = copy()
+  for (let mutant = queue.shift(); mutant !== undefined; mutant = queue.shift()) {
+    const fate = await fateOf(mutant, folder)
+    console.log(fate.padEnd(8), mutant.name)
+    if (fate !== "killed") bad.push(`${mutant.name} (${fate})`)
+  }
+  fs.rmSync(folder, { recursive: true })
+}
+
+const folder = copy()
+const sound = await pass(folder)
+fs.rmSync(folder, { recursive: true })
+console.log(sound ? "passed  " : "FAILED  ", control)
+if (!sound) process.exit(1)
+
+await Promise.all(Array.from({ length: workers }, work))
+console.log(bad.length === 0 ? `all ${total} killed` : `not killed:\n  ${bad.join("\n  ")}`)
+process.exitCode = bad.length === 0 ? 0 : 1

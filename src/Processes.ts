@@ -3,11 +3,11 @@
  *
  * **Contract**
  *
- * - A process runs in a process group of its own, without a terminal, and reads
- *   /dev/null.
- * - It is contained by the scope it was spawned in: when that closes, its group
+ * - A process leads a session and a process group of its own, without a terminal,
+ *   and reads /dev/null.
+ * - It is contained by the scope it was spawned in: when that closes, its session
  *   gets SIGTERM and, after a grace period, SIGKILL; closing returns when nothing
- *   of the group is alive. Processes that left the group (`setsid`) are not reached.
+ *   of it is alive. Processes that left the session (`setsid`) are not reached.
  * - `output` ends when the command has exited and its pipes are empty, not at
  *   end-of-file: what the command left behind may hold the pipes open for ever.
  *   No byte that the command itself wrote is lost.
@@ -53,7 +53,7 @@ export type ExitStatus = typeof ExitStatus.Type
 
 /**
  * A process that outlived the command, and what became of it: ended by SIGTERM,
- * by SIGKILL, or still alive, out of reach in a group of its own.
+ * by SIGKILL, or still alive, out of reach in a session of its own.
  *
  * @category models
  * @since 0.1.0
@@ -90,9 +90,9 @@ export interface Process {
   /** Waits for the command itself, not for what it leaves behind. */
   readonly exit: Effect.Effect<ExitStatus>
   /**
-   * Ends whatever of the process's group is alive and gives what outlived the command: those of its group, and those
-   * that left it but hold its output, which are not ended. Run before `exit` it ends the command too. The scope's
-   * closing runs it; it works once, and remembers what it found.
+   * Ends whatever of the process's session is alive and gives what outlived the command: those of its session, and those
+   * that left it, which are not ended. Run before `exit` it ends the command too. The scope's closing runs it; it works
+   * once, and remembers what it found. What outlived the command and holds none of its output may go unnoticed.
    */
   readonly sweep: Effect.Effect<ReadonlyArray<LeftBehind>>
   /** Names of environment variables that were not passed on. */

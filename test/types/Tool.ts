@@ -53,10 +53,10 @@ holds<Equal<Tool.Progress<typeof Full>, { readonly done: number }>>()
 holds<Equal<Tool.Failure<typeof Full>, Missing>>()
 holds<Equal<Tool.Partial<typeof Full>, { readonly seen: number }>>()
 
-// @ts-expect-error toContent reads the declared success
 Tool.Service<Plain>()("x", {
   description: "",
   success: Schema.Finite,
+  // @ts-expect-error it reads the declared success
   toContent: (text: string) => [{ type: "text", text }]
 })
 

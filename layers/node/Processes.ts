@@ -1,0 +1,222 @@
+/**
+ * Processes of the operating system, on Node.
+ *
+ * Why not `effect/process`: see docs/decisions/0006.
+ *
+ * @since 0.1.0
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { type ChildProcessByStdio, spawn as spawnChild } from "node:child_process"
+import { randomUUID } from "node:crypto"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import type { Readable } from "node:stream"
+import {
+  type Command,
+  type ExitStatus,
+  type LeftBehind,
+  type Process,
+  Processes,
+  SpawnFailed
+} from "../../src/Processes.ts"
+import { CurrentSession } from "../../src/Session.ts"
+import { escaped, ProcessGroup } from "./internal/ProcessGroup.ts"
+import { ProcessOutput } from "./internal/ProcessOutput.ts"
+
+/** Time for a command to end after SIGTERM, in ms. Shorter cuts clean-ups off; longer makes a cancelled call seem stuck. */
+const graceMs = 2_000
+
+/** The same for what a command left behind when it had exited by itself. The model waits for it. */
+const sweepGraceMs = 500
+
+/** There is no terminal and nobody to answer: what would ask, page or open an editor must not. */
+const unattended = {
+  PAGER: "cat",
+  GIT_PAGER: "cat",
+  MANPAGER: "cat",
+  EDITOR: "true",
+  VISUAL: "true",
+  GIT_EDITOR: "true",
+  GIT_TERMINAL_PROMPT: "0"
+}
+
+type Child = ChildProcessByStdio<null, Readable, Readable>
+
+/**
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<Processes> = Layer.effect(
+  Processes,
+  Effect.gen(function* () {
+    const running = yield* killedAtExit
+
+    const spawn = Effect.fnUntraced(function* (command: Command) {
+      const { workspace } = yield* CurrentSession
+      const cwd = path.resolve(workspace, command.cwd ?? ".")
+      return yield* Effect.map(
+        Effect.acquireRelease(
+          Effect.map(start(command, cwd), (started) => new Running(started, running)),
+          (self) => self.end
+        ),
+        (self): Process => self
+      )
+    })
+
+    return Processes.of({ spawn })
+  })
+)
+
+/** The groups that run. Should the program exit without closing its scopes, they are killed on the way out. */
+const killedAtExit: Effect.Effect<Set<ProcessGroup>, never, Scope.Scope> = Effect.map(
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const groups = new Set<ProcessGroup>()
+      const kill = () => {
+        for (const group of groups) group.signal("SIGKILL")
+      }
+      process.once("exit", kill)
+      return { groups, kill }
+    }),
+    ({ kill }) => Effect.sync(() => process.removeListener("exit", kill))
+  ),
+  ({ groups }) => groups
+)
+
+/** A process from its start until nothing of its group is left. */
+class Running implements Process {
+  readonly pid: number
+  readonly output: Process["output"]
+  readonly exit: Effect.Effect<ExitStatus>
+  readonly sweep: Effect.Effect<ReadonlyArray<LeftBehind>>
+  /** What the scope does when it closes. */
+  readonly end: Effect.Effect<void>
+  readonly withheld: ReadonlyArray<string> = []
+
+  constructor({ child, mark }: Started, running: Set<ProcessGroup>) {
+    const pid = child.pid
+    const group = new ProcessGroup(pid)
+    const output = new ProcessOutput(child.stdout, child.stderr)
+    const exit = Deferred.makeUnsafe<ExitStatus>()
+    running.add(group)
+    child.once("exit", (code, signal) => {
+      group.leaderReaped = true
+      output.exited()
+      Deferred.doneUnsafe(
+        exit,
+        Effect.succeed(signal === null ? { _tag: "Exited", code: code ?? 0 } : { _tag: "Signalled", signal })
+      )
+    })
+    // A signal that could not be sent, which `group` sends, and sees for itself.
+    child.on("error", () => {})
+
+    let swept: ReadonlyArray<LeftBehind> | undefined
+    this.pid = pid
+    this.exit = Deferred.await(exit)
+    // Its end does not close the pipes: one who was left behind and writes would die of that before it is named.
+    this.output = Stream.fromPull(Effect.succeed(output.pull))
+    this.sweep = Effect.uninterruptible(
+      Effect.suspend(() => {
+        if (swept !== undefined) return Effect.succeed(swept)
+        // Somebody else may be there, and it is worth the time to look.
+        const thorough = !group.leaderReaped || output.held
+        output.discard()
+        return Effect.map(group.end(group.leaderReaped ? sweepGraceMs : graceMs, thorough), (left) => {
+          swept = thorough ? [...left, ...escaped(mark, pid)] : left
+          output.close()
+          running.delete(group)
+          return swept
+        })
+      })
+    )
+    this.end = Effect.asVoid(this.sweep)
+  }
+}
+
+/** A process that was started, and the variable in its environment by which those are known that it starts. */
+interface Started {
+  readonly child: Child & { readonly pid: number }
+  readonly mark: string
+}
+
+const markName = "TOOLSTREAM_PROCESS"
+
+/** Starts a process, or says why not. Node says so either at once or in an event. */
+const start = (command: Command, cwd: string): Effect.Effect<Started, SpawnFailed> =>
+  Effect.suspend(() => {
+    const mark = randomUUID()
+    const failed = (error: unknown) => diagnose(error, command, cwd)
+    const child = Effect.try({
+      try: (): Child =>
+        spawnChild(command.program, command.args, {
+          cwd,
+          // Later wins. Node changes the directory and leaves the variable that says where it is.
+          env: { ...process.env, ...unattended, PWD: cwd, ...command.env, [markName]: mark },
+          detached: true,
+          stdio: ["ignore", "pipe", "pipe"]
+        }),
+      catch: failed
+    })
+    return Effect.flatMap(child, (child) =>
+      hasPid(child)
+        ? Effect.succeed({ child, mark: `${markName}=${mark}` })
+        : Effect.callback((resume) => {
+            child.once("error", (error) => resume(Effect.fail(failed(error))))
+            child.stdout.destroy()
+            child.stderr.destroy()
+          })
+    )
+  })
+
+const hasPid = (child: Child): child is Child & { readonly pid: number } => child.pid !== undefined
+
+/** The directory is looked at only now: a look before the start costs every command, and may be out of date at the start. */
+const diagnose = (error: unknown, { program }: Command, cwd: string): SpawnFailed => {
+  const { code, message } = error as NodeJS.ErrnoException
+  const directory = problemOf(cwd)
+  if (directory !== undefined) {
+    return new SpawnFailed({
+      reason: "WorkingDirectory",
+      message: `The working directory ${cwd} ${directory}. Nothing was run. Give \`cwd\` a directory that exists.`
+    })
+  }
+  switch (code) {
+    case "ENOENT":
+      return new SpawnFailed({
+        reason: "ProgramNotFound",
+        message: `The program ${program} was not found on the PATH. Nothing was run.`
+      })
+    case "E2BIG":
+      return new SpawnFailed({
+        reason: "ArgumentsTooLong",
+        message:
+          "The command with its environment is too long for the operating system (on Linux 128 KiB for each " +
+          "argument or variable, about 2 MiB for all). Nothing was run. Write long data to a file first."
+      })
+    default:
+      return new SpawnFailed({
+        reason: "Other",
+        message: `${program} could not be started: ${message}. Nothing was run.`
+      })
+  }
+}
+
+/** What is wrong with a working directory, if anything. */
+const problemOf = (directory: string): string | undefined => {
+  try {
+    if (!fs.statSync(directory).isDirectory()) return "is not a directory"
+    fs.accessSync(directory, fs.constants.X_OK)
+    return undefined
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    return code === "ENOENT"
+      ? "does not exist"
+      : code === "ENOTDIR"
+        ? "is not a directory"
+        : `cannot be entered (${code})`
+  }
+}

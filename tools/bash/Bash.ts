@@ -1,0 +1,257 @@
+/**
+ * `bash`: run a shell command. Its output is progress, as the process writes it;
+ * the result says how it ended and what a terminal would show, first and last
+ * part.
+ *
+ * @since 0.1.0
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { ExitStatus, LeftBehind, type Output, Processes, SpawnFailed } from "../../src/Processes.ts"
+import * as Tool from "../../src/Tool.ts"
+import * as ToolContent from "../../src/ToolContent.ts"
+import * as ToolStream from "../../src/ToolStream.ts"
+import { pieces } from "./BoundedText.ts"
+import { TerminalDecoder, TerminalText } from "./TerminalText.ts"
+
+/** Bytes of output kept at each end: some 4,000 tokens. A model that needs more asks the command for less. */
+const keptBytes = 15_000
+
+/** Bytes in one argument of a program on Linux, its final NUL included (MAX_ARG_STRLEN). */
+const maxArgument = 128 * 1024
+
+/** UTF-16 code units in one part of a longer command: at most three bytes each. */
+const partLength = 40_000
+
+/** A duration above it, in ms, is worth telling a model. */
+const longMs = 10_000
+
+const known = {
+  output: Schema.String.annotate({
+    description: "stdout and stderr interleaved, as a terminal shows them: the first and the last 15,000 bytes."
+  }),
+  stdoutBytes: Schema.Natural.annotate({ description: "Bytes written to stdout." }),
+  stderrBytes: Schema.Natural.annotate({ description: "Bytes written to stderr." }),
+  omittedBytes: Schema.Natural.annotate({ description: "Bytes left out of the middle of `output`." }),
+  leftBehind: Schema.Array(LeftBehind).annotate({ description: "Processes that outlived the command." }),
+  durationMs: Schema.Natural
+}
+
+/**
+ * What is known of a command that has not ended.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const Partial = Schema.Struct(known)
+export type Partial = typeof Partial.Type
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export const Completed = Schema.Struct({
+  exit: ExitStatus,
+  ...known,
+  withheld: Schema.Array(Schema.String).annotate({
+    description: "Names of environment variables that were not passed to the command."
+  })
+})
+export type Completed = typeof Completed.Type
+
+/** What a model reads: the output, and how it ended. Two items, so that no output can pass for the status. */
+const content = (
+  { durationMs, leftBehind, omittedBytes, output }: Partial,
+  end: string,
+  note: string | false = false
+): ReadonlyArray<ToolContent.ToolContent> => [
+  ToolContent.text(output === "" ? "(no output)" : output),
+  ToolContent.text(
+    [
+      end,
+      omittedBytes > 0 && `${omittedBytes} bytes of the output are omitted.`,
+      leftBehind.length > 0 && `Left in the background: ${leftBehind.map(nameLeft).join(", ")}.`,
+      note,
+      durationMs >= longMs && `Took ${Math.round(durationMs / 1000)} s.`
+    ]
+      .filter((line) => line !== false)
+      .join(" ")
+  )
+]
+
+const isError = ({ exit }: Completed): boolean => exit._tag !== "Exited" || exit.code !== 0
+
+/**
+ * Runs a command as `bash -c COMMAND` does, without a terminal, with an empty
+ * stdin. It fails only when the command could not be run: one that exits 1 is a
+ * success that is to be seen as an error.
+ *
+ * **Details**
+ *
+ * The call ends when the command itself exits. What it left in the background is
+ * ended then, and named in the result.
+ *
+ * @category tools
+ * @since 0.1.0
+ */
+export class Bash extends Tool.Service<Bash>()("bash", {
+  title: "Run a shell command",
+  description:
+    "Runs a command in bash, in the workspace, and returns its output and exit status. There is no terminal " +
+    "and stdin is empty, so commands must not ask questions. Each call is a new shell: variables and `cd` are not kept. " +
+    "Processes left in the background are ended when the command exits. Long output is cut in the middle.",
+  parameters: {
+    command: Schema.NonEmptyString.annotate({
+      description: "The command, or a whole script. Run as `bash -c COMMAND`."
+    }),
+    cwd: Schema.optionalKey(
+      Schema.String.annotate({
+        description: "Directory to run in, absolute or relative to the workspace. Default: the workspace."
+      })
+    ),
+    timeoutMs: Schema.optionalKey(
+      Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2 ** 31 - 1 })).annotate({
+        description: "Milliseconds after which the command is ended."
+      })
+    ),
+    env: Schema.optionalKey(
+      Schema.Record(Schema.String, Schema.String).annotate({
+        description: "Environment variables to set for the command."
+      })
+    )
+  },
+  progress: Schema.Struct({ stream: Schema.Literals(["stdout", "stderr"]), text: Schema.String }),
+  success: Completed,
+  partial: Partial,
+  failure: SpawnFailed,
+  isError,
+  hints: { readOnly: false, destructive: true, idempotent: false, openWorld: true },
+  // More than processes get between SIGTERM and SIGKILL: nearly every command is stopped and none given up.
+  clocks: ({ timeoutMs }) => ({ grace: 3_000, ...(timeoutMs === undefined ? {} : { total: timeoutMs }) }),
+  toContent: (completed) => {
+    const { exit, withheld } = completed
+    return content(
+      completed,
+      exit._tag === "Exited" ? `Exit status ${exit.code}.` : `Killed by ${exit.signal}.`,
+      // Only where it may be the reason.
+      isError(completed) && withheld.length > 0 && `Environment variables not passed on: ${withheld.join(", ")}.`
+    )
+  },
+  toPartialContent: (partial) => content(partial, "Stopped before its end.")
+}) {}
+
+/**
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = Bash.toLayer(
+  Effect.gen(function* () {
+    const processes = yield* Processes
+
+    return ({ command, cwd, env }: Tool.Parameters<typeof Bash>) =>
+      ToolStream.suspend(() => {
+        const screen = new Screen()
+        return ToolStream.callback<Progress, Completed, SpawnFailed, Scope.Scope>(
+          Effect.fnUntraced(function* (emit) {
+            screen.start(yield* Clock.Clock)
+            const process = yield* processes.spawn({ program: "bash", args: argumentsOf(command), cwd, env })
+            return yield* Effect.gen(function* () {
+              yield* Stream.runForEach(process.output, (output) => emitAll(emit, output.stream, screen.write(output)))
+              for (const stream of streams) yield* emitAll(emit, stream, screen.end(stream))
+              const exit = yield* process.exit
+              screen.leftBehind = yield* process.sweep
+              return { exit, ...screen.known(), withheld: process.withheld }
+            }).pipe(
+              // A command that is stopped takes its group with it. What left the group is what there is to tell.
+              Effect.onInterrupt(() =>
+                Effect.map(process.sweep, (left) => {
+                  screen.leftBehind = left.filter(({ fate }) => fate === "alive")
+                })
+              )
+            )
+          })
+        ).pipe(ToolStream.withPartial(() => screen.known()))
+      })
+  })
+)
+
+type Progress = Tool.Progress<typeof Bash>
+
+const streams = ["stdout", "stderr"] as const
+
+const nameLeft = ({ fate, name, pid }: LeftBehind): string =>
+  `${name === undefined ? "process" : name} (pid ${pid}, ${fate === "alive" ? "still running" : fate})`
+
+/**
+ * The arguments that make bash run `command` as `bash -c COMMAND` does.
+ *
+ * One that is too long for an argument is given in parts, which bash joins and
+ * evaluates in place of the script, with no parameters left. Only the prefix of a
+ * syntax error's message tells the difference. A file or stdin would be seen: `$0`
+ * changes, and what the command itself starts could read the rest of the script.
+ */
+const argumentsOf = (command: string): ReadonlyArray<string> => {
+  if (command.length * 3 < maxArgument || new TextEncoder().encode(command).length < maxArgument) return ["-c", command]
+  const parts: Array<string> = []
+  for (let from = 0; from < command.length;) {
+    const end = from + partLength
+    const last = command.charCodeAt(end - 1)
+    // Not between the halves of a surrogate pair.
+    const to = last >= 0xd800 && last <= 0xdbff ? end - 1 : end
+    parts.push(command.slice(from, to))
+    from = to
+  }
+  const joined = parts.map((_, index) => `\${${index + 1}}`).join("")
+  return ["-c", `eval "shift ${parts.length};${joined}"`, "bash", ...parts]
+}
+
+const emitAll = (
+  emit: (progress: Progress) => Effect.Effect<void>,
+  stream: Progress["stream"],
+  text: string
+): Effect.Effect<void> => Effect.forEach(pieces(text), (text) => emit({ stream, text }), { discard: true })
+
+/** What one call has seen so far. */
+class Screen {
+  leftBehind: ReadonlyArray<LeftBehind> = []
+  private readonly text = new TerminalText(keptBytes)
+  private readonly decoders = { stdout: new TerminalDecoder(), stderr: new TerminalDecoder() }
+  private readonly bytes = { stdout: 0, stderr: 0 }
+  private elapsedMs: () => number = () => 0
+
+  start(clock: Clock.Clock): void {
+    const startedAt = clock.currentTimeMillisUnsafe()
+    this.elapsedMs = () => Math.max(0, Math.round(clock.currentTimeMillisUnsafe() - startedAt))
+  }
+
+  /** Gives what is shown of it, as text. */
+  write({ bytes, stream }: Output): string {
+    this.bytes[stream] += bytes.length
+    return this.show(this.decoders[stream].decode(bytes))
+  }
+
+  /** No more comes of this stream. */
+  end(stream: Output["stream"]): string {
+    return this.show(this.decoders[stream].end())
+  }
+
+  known(): Partial {
+    const { omittedBytes, text } = this.text.render()
+    return {
+      output: text,
+      stdoutBytes: this.bytes.stdout,
+      stderrBytes: this.bytes.stderr,
+      omittedBytes,
+      leftBehind: this.leftBehind,
+      durationMs: this.elapsedMs()
+    }
+  }
+
+  private show(text: string): string {
+    this.text.write(text)
+    return text
+  }
+}

@@ -1,0 +1,15 @@
+/**
+ * What `npm run bench` measures, part by part. Each part runs in a process of its own: what one makes the compiler
+ * believe is not what another has to live with.
+ */
+import * as Call from "./call.ts"
+import * as Progress from "./progress.ts"
+import type { Comparison, Measured } from "./race.ts"
+import * as Start from "./start.ts"
+
+export interface Part {
+  readonly comparisons: ReadonlyArray<Comparison>
+  readonly measure: (rounds: number) => Promise<ReadonlyArray<Measured>>
+}
+
+export const parts: Readonly<Record<string, Part>> = { call: Call, progress: Progress, start: Start }

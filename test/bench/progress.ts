@@ -1,0 +1,173 @@
+/**
+ * Progress, each item validated by its schema on its way out, then a result. Time is that of the whole call, by item.
+ *
+ * Chunked: the tool is a generator, whose progress arrives in chunks. Single: the tool emits one item, and goes on when
+ * the reader asks for the next.
+ */
+import * as Channel from "effect/Channel"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as AiTool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
+import * as Tool from "../../src/Tool.ts"
+import * as ToolCall from "../../src/ToolCall.ts"
+import * as ToolRegistry from "../../src/ToolRegistry.ts"
+import * as ToolRuntime from "../../src/ToolRuntime.ts"
+import * as ToolStream from "../../src/ToolStream.ts"
+import { compare, type Comparison, type Contender, race } from "./race.ts"
+import * as Zod from "./zod.ts"
+
+const chunked = "runtime.dispatch, in chunks"
+const single = "runtime.dispatch, one by one"
+const toolkit = "effect/ai Toolkit.handle, preliminary results"
+const generator = "an async generator with zod for each item"
+
+const unit = "ns/item"
+const vsToolkit: ReadonlyArray<Comparison> = [
+  { id: "progress.chunked.vs-toolkit", ours: chunked, theirs: toolkit, unit, floor: null },
+  { id: "progress.single.vs-toolkit", ours: single, theirs: toolkit, unit, floor: null }
+]
+const vsGenerator: ReadonlyArray<Comparison> = [
+  { id: "progress.chunked.vs-zod-generator", ours: chunked, theirs: generator, unit, floor: null },
+  { id: "progress.single.vs-zod-generator", ours: single, theirs: generator, unit, floor: null }
+]
+export const comparisons = [...vsGenerator, ...vsToolkit]
+
+const items = 100_000
+/** Enough to hide the call, few enough for a sample of the usual length. */
+const toolkitItems = 20_000
+/** As many as ours has in flight at most. Unbounded, a handler that does not wait fills the memory. */
+const toolkitBuffer = 64
+
+const Item = Schema.Struct({ n: Schema.Int })
+
+class Count extends Tool.Service<Count>()("count", {
+  description: "Counts.",
+  parameters: { to: Schema.Int },
+  progress: Item,
+  success: Item
+}) {}
+class CountSingly extends Tool.Service<CountSingly>()("count_singly", {
+  description: "Counts.",
+  parameters: { to: Schema.Int },
+  progress: Item,
+  success: Item
+}) {}
+
+const CountLive = Count.toLayer(({ to }) =>
+  ToolStream.gen(function* () {
+    for (let n = 0; n < to; n++) yield* ToolStream.progress({ n })
+    return { n: to }
+  })
+)
+const CountSinglyLive = CountSingly.toLayer(({ to }) =>
+  ToolStream.callback((emit) => {
+    let n = 0
+    return Effect.as(Effect.whileLoop({ while: () => n < to, body: () => emit({ n: n++ }), step: () => {} }), { n: to })
+  })
+)
+
+const AiCount = AiTool.make("count", {
+  description: "Counts.",
+  parameters: Schema.Struct({ to: Schema.Int }),
+  success: Item
+})
+const AiTools = Toolkit.make(AiCount)
+const AiToolsLive = AiTools.toLayer({
+  count: ({ to }, { preliminary }) => {
+    let n = 0
+    const all = Effect.whileLoop({ while: () => n < to, body: () => preliminary({ n: n++ }), step: () => {} })
+    return Effect.as(all, { n: to })
+  }
+})
+
+const live = ToolRuntime.layer.pipe(
+  Layer.provide(ToolRegistry.layer(Count, CountSingly)),
+  Layer.provide([CountLive, CountSinglyLive]),
+  Layer.merge(AiToolsLive)
+)
+
+const check = (seen: number, result: unknown, to: number) => {
+  const n = (result as { readonly n?: unknown } | undefined)?.n
+  if (seen !== to || n !== to) throw new Error(`saw ${seen} of ${to} items, and then ${String(n)}`)
+}
+
+export const measure = (rounds: number) =>
+  Effect.gen(function* () {
+    const runtime = yield* ToolRuntime.ToolRuntime
+    const handlers = yield* AiTools
+    const run = Effect.runPromiseWith(yield* Effect.context())
+
+    const dispatched = (name: string, tool: string): Contender => ({
+      name,
+      units: items,
+      run: async (n) => {
+        for (let i = 0; i < n; i++) {
+          const call = await run(ToolCall.make({ name: tool, parameters: { to: items } }))
+          let seen = 0
+          const read = Channel.runForEach(runtime.dispatch(call), (chunk) => {
+            seen += chunk.length
+            return Effect.void
+          })
+          const { value } = await run(read)
+          check(seen, value, items)
+        }
+      }
+    })
+    const theirToolkit: Contender = {
+      name: toolkit,
+      units: toolkitItems,
+      run: async (n) => {
+        for (let i = 0; i < n; i++) {
+          let seen = 0
+          let result: unknown
+          const read = Effect.flatMap(
+            handlers.handle("count", { to: toolkitItems }),
+            Stream.runForEachArray((chunk) =>
+              Effect.sync(() => {
+                for (const { encodedResult, preliminary } of chunk) {
+                  if (preliminary) seen++
+                  else result = encodedResult
+                }
+              })
+            )
+          )
+          await run(Effect.provideService(read, Toolkit.PreliminaryBuffer, toolkitBuffer))
+          check(seen, result, toolkitItems)
+        }
+      }
+    }
+    const theirGenerator = yield* Effect.promise(async (): Promise<Contender> => {
+      const z = await Zod.load()
+      const input = z.object({ to: z.int() })
+      const item = z.object({ n: z.int() })
+      async function* count(parameters: unknown) {
+        const { to } = input.parse(parameters)
+        for (let n = 0; n < to; n++) yield item.parse({ n })
+        return item.parse({ n: to })
+      }
+      return {
+        name: generator,
+        units: items,
+        run: async (n) => {
+          for (let i = 0; i < n; i++) {
+            const iterator = count({ to: items })
+            let seen = 0
+            let step = await iterator.next()
+            for (; !step.done; step = await iterator.next()) seen++
+            check(seen, step.value, items)
+          }
+        }
+      }
+    })
+
+    const inChunks = dispatched(chunked, "count")
+    const oneByOne = dispatched(single, "count_singly")
+    // Two races: the garbage of Toolkit would be collected in the other's samples.
+    return yield* Effect.promise(async () => [
+      ...compare(await race([inChunks, oneByOne, theirGenerator], { rounds }), vsGenerator),
+      ...compare(await race([inChunks, oneByOne, theirToolkit], { rounds }), vsToolkit)
+    ])
+  }).pipe(Effect.provide(live), Effect.scoped, Effect.runPromise)

@@ -1,0 +1,2 @@
+// What node itself takes.
+process.exitCode = 0

@@ -22,6 +22,7 @@ import * as fs from "node:fs/promises"
 import * as os from "node:os"
 import * as Path from "node:path"
 import { CurrentSession } from "../../src/Session.ts"
+import * as Similarity from "../../src/Similarity.ts"
 import { FileUnreachable, type OpenFile, WorkspaceFiles } from "../../src/WorkspaceFiles.ts"
 
 type Reason = FileUnreachable["reason"]
@@ -204,7 +205,10 @@ const similarTo = (path: string): Effect.Effect<ReadonlyArray<string>> => {
     Effect.map((names) =>
       names
         .filter((name) => name !== wanted)
-        .map((name) => ({ name, distance: fold(name) === folded ? 0 : 1 + distance(fold(name), folded, slips) }))
+        .map((name) => ({
+          name,
+          distance: fold(name) === folded ? 0 : 1 + Similarity.distance(fold(name), folded, slips)
+        }))
         .filter(({ distance }) => distance <= 1 + slips)
         .toSorted((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
         .slice(0, maxSimilar)
@@ -228,20 +232,6 @@ const fold = (name: string): string =>
     .normalize("NFKC")
     .replace(/[\s\u200b]+/gu, " ")
     .toLowerCase()
-
-/** Edits between two names; `limit + 1` if there are more than `limit`. */
-const distance = (a: string, b: string, limit: number): number => {
-  if (Math.abs(a.length - b.length) > limit) return limit + 1
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)))
-    }
-    row = next
-  }
-  return Math.min(row[b.length]!, limit + 1)
-}
 
 // -----------------------------------------------------------------------------
 // System calls

@@ -12,6 +12,8 @@ import type * as SchemaAST from "effect/SchemaAST"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import type { InvalidParameters } from "../ToolError.ts"
+import { below, keysOf } from "./JsonSchemaNode.ts"
+import { unknownProperty } from "./UnknownProperty.ts"
 
 type Issues = InvalidParameters["issues"]
 
@@ -51,7 +53,7 @@ const unexpected = "\u0000unexpected"
 
 const format = SchemaIssue.makeFormatterStandardSchemaV1({
   leafHook: (leaf) =>
-    leaf._tag === "UnexpectedKey"
+    leaf._tag === "UnexpectedKey" || (leaf._tag === "InvalidType" && leaf.ast._tag === "Never")
       ? unexpected
       : leaf._tag === "MissingKey"
         ? "is required"
@@ -68,35 +70,9 @@ const issuesOf = (issue: SchemaIssue.Issue, described: JsonSchema.JsonSchema): I
   })
 
 const unknownKey = (path: ReadonlyArray<string | number>, described: JsonSchema.JsonSchema): string => {
-  const keys = [...new Set(keysAt(described, path.slice(0, -1), described, 0))]
-  return keys.length === 0 ? "is not known; no keys are" : `is not known; the keys here are ${keys.join(", ")}`
+  const place = path.slice(0, -1).reduce<JsonSchema.JsonSchema>((node, key) => below(node, key, described), described)
+  return unknownProperty(String(path.at(-1)), keysOf(place, described))
 }
-
-type Node = JsonSchema.JsonSchema
-
-/** References that are followed one after the other. A cycle of them names no keys. */
-const maxReferences = 20
-
-/** The names that a JSON Schema gives to the properties of what lies at a path. */
-const keysAt = (node: Node, path: ReadonlyArray<string | number>, root: Node, depth: number): Array<string> => {
-  if (depth > maxReferences) return []
-  if (typeof node["$ref"] === "string") {
-    const target = nodeOf(nodeOf(root["$defs"])[node["$ref"].replace("#/$defs/", "")])
-    return keysAt(target, path, root, depth + 1)
-  }
-  const members = [node["anyOf"], node["oneOf"], node["allOf"]].flatMap((member) =>
-    Array.isArray(member) ? member.flatMap((part) => keysAt(nodeOf(part), path, root, depth + 1)) : []
-  )
-  const [key, ...rest] = path
-  if (key === undefined) return [...Object.keys(nodeOf(node["properties"])), ...members]
-  const items = nodeOf(node["prefixItems"])[String(key)] ?? node["items"]
-  const child = nodeOf(
-    typeof key === "number" ? items : (nodeOf(node["properties"])[key] ?? node["additionalProperties"])
-  )
-  return [...keysAt(child, rest, root, depth + 1), ...members]
-}
-
-const nodeOf = (value: unknown): Node => (typeof value === "object" && value !== null ? (value as Node) : {})
 
 /**
  * JSON Schema 2020-12 of what `codec` reads and writes, with the root inlined:
@@ -116,7 +92,10 @@ export const describe = (schema: Schema.Top): JsonSchema.JsonSchema => {
 }
 
 /** The definitions that a schema refers to, directly or not. */
-const reachable = (root: Node, definitions: Readonly<Record<string, Node>>): Array<string> => {
+const reachable = (
+  root: JsonSchema.JsonSchema,
+  definitions: Readonly<Record<string, JsonSchema.JsonSchema>>
+): Array<string> => {
   const found = new Set<string>()
   const visit = (node: unknown): void => {
     if (typeof node !== "object" || node === null) return

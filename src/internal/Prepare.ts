@@ -6,7 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type { ErasedTool } from "../ErasedTool.ts"
+import type { ErasedTool, Registrable } from "../ErasedTool.ts"
 import type { ToolCall } from "../ToolCall.ts"
 import { fromReason, InvalidParameters, type ToolError } from "../ToolError.ts"
 import type { Invocation, PreparedCall } from "../ToolMiddleware.ts"
@@ -15,10 +15,12 @@ import type { ToolStream } from "../ToolStream.ts"
 import { fromBody, runBody } from "./Body.ts"
 import type { Call } from "./Call.ts"
 import * as CanonicalJson from "./CanonicalJson.ts"
+import * as Repair from "./Repair.ts"
+import * as WellFormed from "./WellFormed.ts"
 
 /** @internal */
 export const prepare = (
-  tool: ErasedTool,
+  tool: Registrable,
   running: Call,
   invocation: Invocation
 ): ToolStream<unknown, ToolResult, ToolError> =>
@@ -38,24 +40,46 @@ export const prepare = (
  */
 export const execute = (tool: ErasedTool, call: ToolCall): ToolStream<unknown, ToolResult, ToolError> =>
   fromBody((emit) =>
-    now(memberOf(tool, call), (member) =>
-      now(decode(member, call), (parameters) => runBody(member.run(new Prepared(call, member, parameters, 1)), emit))
-    )
+    now(decode(tool, call), (parameters) => runBody(tool.run(new Prepared(call, tool, parameters, 1)), emit))
   )
 
-const memberOf = (tool: ErasedTool, call: ToolCall): Effect.Effect<ErasedTool, ToolError> =>
-  tool.choose === undefined ? Exit.succeed(tool) : tool.choose(call)
+const memberOf = (tool: Registrable, call: ToolCall): Effect.Effect<ErasedTool, ToolError> =>
+  "choose" in tool ? Effect.mapError(tool.choose, (reason) => fromReason(call, reason)) : Exit.succeed(tool)
 
 const decode = (tool: ErasedTool, call: ToolCall): Effect.Effect<unknown, ToolError> => {
   if (call.malformed !== undefined) return refuse(call, [{ path: [], message: call.malformed }])
+  const illFormed = WellFormed.firstIllFormed(call.parameters)
+  if (illFormed !== undefined) return refuse(call, [{ path: illFormed, message: WellFormed.complaint }])
   const decoded = tool.decode(call.parameters)
   return Exit.isExit(decoded) && Exit.isSuccess(decoded)
     ? Exit.succeed(decoded.value)
-    : Effect.catch(decoded, (issues) => refuse(call, issues))
+    : Effect.catch(decoded, (issues) => {
+        const repaired = Repair.repair(call.parameters, tool.descriptor.parametersSchema)
+        return repaired === call.parameters
+          ? refuse(call, issues)
+          : Effect.catch(tool.decode(repaired), (issues) => refuse(call, issues))
+      })
 }
 
 const refuse = (call: ToolCall, issues: InvalidParameters["issues"]) =>
-  Exit.fail(fromReason(call, new InvalidParameters({ issues })))
+  Exit.fail(
+    fromReason(
+      call,
+      new InvalidParameters({
+        issues: issues.map(({ message, path }) => ({
+          path,
+          // Optional ones have been forgiven: who sends null here takes it for "none".
+          message: path.length > 0 && at(call.parameters, path) === null ? "is required, and cannot be null" : message
+        }))
+      })
+    )
+  )
+
+const at = (value: unknown, path: InvalidParameters["issues"][number]["path"]): unknown =>
+  path.reduce<unknown>(
+    (value, key) => (typeof value === "object" && value !== null ? (value as Record<string, unknown>)[key] : undefined),
+    value
+  )
 
 /** `flatMap` that does not go through the run loop when the outcome is known. */
 const now = <A, E, A2, E2>(

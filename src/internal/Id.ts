@@ -9,26 +9,35 @@
  */
 
 const random = new Uint8Array(10)
+/** The millisecond of the last id. */
 let last = 0
 /** The random part: 26 bits that count, 48 that do not. */
 let counter = 0
 let tail = ""
+/** The text of the time and of the counter's upper 12 bits, which the next 16,384 ids have in common. */
+let head = ""
 
-const hex = (value: number, digits: number) => value.toString(16).padStart(digits, "0")
+const bytes = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"))
 
 /** @internal */
 export const make = (): string => {
   const now = Date.now()
   // A clock that goes back, or a counter that runs over, must not repeat an id.
-  if (now > last || counter >= 0x3ffffff) {
-    last = Math.max(now, last + (now > last ? 0 : 1))
-    crypto.getRandomValues(random)
-    // Starts in the lower half, so that there is room to count.
-    counter = ((random[0]! << 16) | (random[1]! << 8) | random[2]!) & 0x1ffffff
-    tail = random.subarray(4).reduce((text, byte) => text + hex(byte, 2), "")
-  } else counter++
-  const time = hex(last, 12)
-  const high = 0x7000 | (counter >>> 14)
-  const low = 0x8000 | (counter & 0x3fff)
-  return `${time.slice(0, 8)}-${time.slice(8)}-${hex(high, 4)}-${hex(low, 4)}-${tail}`
+  if (now > last || counter >= 0x3ffffff) draw(Math.max(now, last + 1))
+  else if ((++counter & 0x3fff) === 0) begin()
+  return head + bytes[0x80 | ((counter >>> 8) & 0x3f)] + bytes[counter & 0xff] + tail
+}
+
+const draw = (time: number): void => {
+  last = time
+  crypto.getRandomValues(random)
+  // Starts in the lower half, so that there is room to count.
+  counter = (((random[0]! << 24) | (random[1]! << 16) | (random[2]! << 8) | random[3]!) >>> 0) & 0x1ffffff
+  tail = random.subarray(4).reduce((text, byte) => text + bytes[byte], "-")
+  begin()
+}
+
+const begin = (): void => {
+  const time = last.toString(16).padStart(12, "0")
+  head = `${time.slice(0, 8)}-${time.slice(8)}-7${(counter >>> 14).toString(16).padStart(3, "0")}-`
 }

@@ -13,6 +13,7 @@ import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
 import type { InvalidParameters } from "../ToolError.ts"
 import { below, keysOf } from "./JsonSchemaNode.ts"
+import * as KnownKeys from "./KnownKeys.ts"
 import { unknownProperty } from "./UnknownProperty.ts"
 
 type Issues = InvalidParameters["issues"]
@@ -37,11 +38,13 @@ export const decoder = (
   schema: Schema.Top,
   described: () => JsonSchema.JsonSchema
 ): ((value: unknown) => Effect.Effect<unknown, Issues>) => {
-  const decode = SchemaParser.decodeUnknownEffect(codec(schema))
+  const json = codec(schema)
+  const decode = SchemaParser.decodeUnknownEffect(json)
+  const knowsKeysOf = KnownKeys.test(json.ast)
   const strict: SchemaAST.ParseOptions = { onExcessProperty: "error" }
   const all: SchemaAST.ParseOptions = { onExcessProperty: "error", errors: "all" }
   return (value) => {
-    const first = decode(value, strict)
+    const first = knowsKeysOf?.(value) === true ? decode(value) : decode(value, strict)
     return Exit.isExit(first) && Exit.isSuccess(first)
       ? Exit.succeed(first.value)
       : Effect.catch(first, () => Effect.mapError(decode(value, all), (issue) => issuesOf(issue, described())))

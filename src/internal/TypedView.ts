@@ -22,16 +22,31 @@ type End<F> = { readonly declared: F } | { readonly undeclared: ToolError }
 
 type Dispatch = (call: ToolCall.ToolCall) => ToolStream<unknown, ToolResult, ToolError>
 
+const codecs = new WeakMap<Tool.AnyDeclaration, ReturnType<typeof makeCodecs>>()
+
+/** Made once for a declaration, however often it is called. */
+const codecsOf = (tool: Tool.AnyDeclaration) => {
+  const known = codecs.get(tool) ?? makeCodecs(tool)
+  codecs.set(tool, known)
+  return known
+}
+
+const makeCodecs = (tool: Tool.AnyDeclaration) => {
+  const decode = (schema: Schema.Top) => SchemaParser.decodeUnknownEffect(codec(schema))
+  return {
+    encodeParameters: encoder(tool.parametersSchema),
+    decodeProgress: decode(tool.progressSchema),
+    decodeSuccess: decode(tool.successSchema),
+    decodeFailure: decode(tool.failureSchema)
+  }
+}
+
 /** @internal */
 export const make = <T extends Tool.AnyDeclaration>(
   tool: T,
   dispatch: Dispatch
 ): ((parameters: Tool.Parameters<T>) => ToolStream<Tool.Progress<T>, Tool.Success<T>, End<Tool.Failure<T>>>) => {
-  const encodeParameters = encoder(tool.parametersSchema)
-  const decode = (schema: Schema.Top) => SchemaParser.decodeUnknownEffect(codec(schema))
-  const decodeProgress = decode(tool.progressSchema)
-  const decodeSuccess = decode(tool.successSchema)
-  const decodeFailure = decode(tool.failureSchema)
+  const { decodeFailure, decodeProgress, decodeSuccess, encodeParameters } = codecsOf(tool)
   return (parameters) =>
     fromBody((emit) =>
       Effect.gen(function* () {
@@ -67,7 +82,7 @@ export const make = <T extends Tool.AnyDeclaration>(
         if (unreadable !== undefined) return yield* Effect.fail(unreadable)
         return yield* Effect.mapError(decodeSuccess(result.value), misfit("success"))
       })
-    ) as ToolStream<Tool.Progress<T>, Tool.Success<T>, End<Tool.Failure<T>>>
+    )
 }
 
 /**

@@ -76,12 +76,12 @@ export const mutants: ReadonlyArray<Mutant> = [
     "Effect.andThen(Effect.andThen("
   ),
   mutant("split forgets how the run ended", stream, "ended ??= Pull", "Pull"),
-  mutant("a repeated externalId is accepted", "ToolRuntime.ts", "batch.has(call.externalId)", "false"),
+  mutant("a repeated externalId is accepted", "ToolRuntime.ts", "seen.size === seen.add(externalId).size", "false"),
   mutant(
     "a repeated externalId is refused without a batch",
     "ToolRuntime.ts",
-    "const root = dispatchIn(undefined)",
-    "const root = dispatchIn(new Set())"
+    "const root = dispatchWith(toolOf)",
+    "const root = dispatchWith(inBatch())"
   ),
   mutant("a callId in flight is accepted", "ToolRuntime.ts", "if (inFlight.has(call.callId))", "if (false as boolean)"),
   mutant("a closed runtime accepts calls", "ToolRuntime.ts", "closed = true", ""),
@@ -108,14 +108,14 @@ export const mutants: ReadonlyArray<Mutant> = [
   mutant(
     "the member of a family is not asked for",
     "internal/Prepare.ts",
-    "tool.choose === undefined ? Exit.succeed(tool) : tool.choose(call)",
-    "Exit.succeed(tool)"
+    "Effect.mapError(tool.choose, (reason) => fromReason(call, reason))",
+    "(Exit.succeed(tool) as never)"
   ),
   mutant(
     "unknown keys are let through",
     "internal/JsonCodec.ts",
-    "const first = decode(value, strict)",
-    "const first = decode(value)"
+    "decode(value) : decode(value, strict)",
+    "decode(value) : decode(value)"
   ),
   mutant(
     "only the first issue is told",
@@ -199,6 +199,6 @@ export const mutants: ReadonlyArray<Mutant> = [
     "entries.get(tool.name) === entry && entries.delete",
     "entries.delete"
   ),
-  mutant("an id repeats within a millisecond", "internal/Id.ts", "} else counter++", "}"),
+  mutant("an id repeats within a millisecond", "internal/Id.ts", "(++counter & 0x3fff)", "(counter & 0x3fff)"),
   mutant("deep text is parsed", "internal/ParametersText.ts", "depth(text) > maxDepth", "false")
 ]

@@ -1,0 +1,264 @@
+/**
+ * The command line: its subcommands, their options, and what it prints about
+ * itself. What a subcommand does is loaded when it is asked for.
+ *
+ * @since 0.1.0
+ */
+import * as Argument from "effect/cli/Argument"
+import * as CliConfig from "effect/cli/CliConfig"
+import * as CliOutput from "effect/cli/CliOutput"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as GlobalFlag from "effect/cli/GlobalFlag"
+import * as TerminalCapabilities from "effect/cli/TerminalCapabilities"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import type { PlatformError } from "effect/PlatformError"
+import * as Stdio from "effect/Stdio"
+import * as Stream from "effect/Stream"
+import * as InputFile from "../node/InputFile.ts"
+import { Signals } from "../node/Signals.ts"
+import { StandardStreams } from "../node/StandardStreams.ts"
+import * as ExitStatus from "./ExitStatus.ts"
+import * as PlatformReason from "./PlatformReason.ts"
+
+/** The longest time that the clocks of JavaScript know, in ms. Longer ones would fire at once. */
+const maxMs = 2 ** 31 - 1
+
+const ms = (name: string, description: string) =>
+  Flag.Int(name).pipe(
+    Flag.filter(
+      (ms) => ms >= 1 && ms <= maxMs,
+      () => `a whole number of milliseconds from 1 to ${maxMs}`
+    ),
+    Flag.withMetavar("MS"),
+    Flag.withDescription(description),
+    Flag.optional,
+    Flag.map(Option.getOrUndefined)
+  )
+
+const toggle = (name: string, description: string) =>
+  Flag.Boolean(name).pipe(Flag.withoutNegation, Flag.withDefault(false), Flag.withDescription(description))
+
+const options = {
+  json: toggle("json", "Print JSON"),
+  workspace: Flag.String("workspace").pipe(
+    Flag.withDefault("."),
+    Flag.withMetavar("DIR"),
+    Flag.withDescription("The directory that the tools work in; the current one by default")
+  ),
+  plugins: Flag.String("plugin").pipe(
+    Flag.atLeast(0),
+    Flag.withMetavar("MODULE"),
+    Flag.withDescription("An ES module whose default export is a Layer that registers tools; may be repeated")
+  ),
+  cancelAfter: ms("cancel-after", "Cancel each call so long after its acceptance"),
+  timeout: ms("timeout", "How long each call may take, from its acceptance to its end"),
+  yes: toggle("yes", "Allow every call without asking"),
+  allow: Flag.String("allow").pipe(
+    Flag.atLeast(0),
+    Flag.withMetavar("RULE"),
+    Flag.withDescription("Allow the calls that match the rule without asking; may be repeated")
+  )
+}
+
+/** Told where calls are made: a script has to know. */
+const statuses =
+  "Exit status: 0 if every call ended with a success (a command that exits 1 is one), 1 if some call failed or stdout " +
+  "was closed, 2 if the options or the input cannot be used, 130 if interrupted."
+
+type Options = Command.Command.Config.Infer<typeof options>
+
+/**
+ * Builds what the options ask for and uses it. Whoever ends the program before it is built has started no call.
+ */
+const withTools = <E, R>({ plugins, workspace }: Options, use: Effect.Effect<boolean, E, R>) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const status = yield* ExitStatus.ExitStatus
+      const signals = yield* Signals
+      const Toolbox = yield* Effect.promise(() => import("./Toolbox.ts"))
+      const toolbox = yield* Effect.raceFirst(
+        Effect.asSome(Layer.build(Toolbox.layer({ plugins, workspace }))),
+        Effect.as(signals.first, Option.none())
+      )
+      const succeeded = Option.isSome(toolbox) && (yield* Effect.provide(use, toolbox.value))
+      yield* status.set(
+        (yield* signals.received) ? ExitStatus.interrupted : succeeded ? ExitStatus.succeeded : ExitStatus.failed
+      )
+    })
+  )
+
+const list = Command.make("list", options, (given) =>
+  withTools(
+    given,
+    Effect.gen(function* () {
+      const List = yield* Effect.promise(() => import("./List.ts"))
+      const { ToolRegistry } = yield* Effect.promise(() => import("../../src/ToolRegistry.ts"))
+      const { write } = yield* StandardStreams
+      const tools = yield* Effect.flatMap(ToolRegistry, ({ snapshot }) => snapshot)
+      yield* write((given.json ? List.json : List.plain)(tools))
+      return true
+    })
+  )
+).pipe(
+  Command.withShortDescription("Show the tools"),
+  Command.withDescription("Shows the tools and their parameters; with --json all that they say about themselves.")
+)
+
+const call = Command.make(
+  "call",
+  {
+    name: Argument.String("NAME").pipe(Argument.withDescription("The name of the tool")),
+    parameters: Argument.String("JSON").pipe(
+      Argument.withDescription("Its parameters, a JSON object; - reads them from stdin; {} by default"),
+      Argument.withDefault("")
+    ),
+    ...options,
+    id: Flag.String("id").pipe(
+      Flag.withMetavar("ID"),
+      Flag.withDescription("An id of yours, told with every event of the call"),
+      Flag.optional,
+      Flag.map(Option.getOrUndefined)
+    )
+  },
+  (given) =>
+    withTools(
+      given,
+      Effect.gen(function* () {
+        const { cancelAfter, id, json, name, parameters, timeout } = given
+        const Call = yield* Effect.promise(() => import("./Call.ts"))
+        const Printer = yield* Effect.promise(() => import("./Printer.ts"))
+        const { stdin } = yield* Stdio.Stdio
+        return yield* Call.run(
+          { name, id, parameters: parameters === "-" ? { bytes: reading("stdin", stdin) } : { text: parameters } },
+          { printer: json ? Printer.json : Printer.plain, cancelAfter, timeout }
+        )
+      })
+    )
+).pipe(
+  Command.withShortDescription("Call one tool"),
+  Command.withDescription(
+    "Calls one tool, and prints its progress as it comes, then the result. With --json every event is an object on a " +
+      `line of its own.\n\n  ${statuses}`
+  ),
+  Command.withExamples([
+    { command: `toolstream call grep '{"pattern":"TODO"}'`, description: "Search the current directory" },
+    { command: `toolstream call bash '{"command":"npm test"}' --timeout 60000 --json`, description: "A minute at most" }
+  ])
+)
+
+const run = Command.make(
+  "run",
+  {
+    file: Argument.String("FILE").pipe(
+      Argument.withDescription("JSON lines; - or nothing reads stdin"),
+      Argument.withDefault("-")
+    ),
+    ...options
+  },
+  (given) =>
+    withTools(
+      given,
+      Effect.gen(function* () {
+        const { cancelAfter, file, json, timeout } = given
+        const Run = yield* Effect.promise(() => import("./Run.ts"))
+        const Printer = yield* Effect.promise(() => import("./Printer.ts"))
+        const { stdin, stdinIsTerminal } = yield* Stdio.Stdio
+        const bytes = file === "-" ? reading("stdin", stdin) : reading(file, InputFile.stream(file))
+        if (file === "-" && (yield* stdinIsTerminal)) {
+          const { talk } = yield* StandardStreams
+          yield* talk("Reading calls from the terminal, a JSON object a line. Ctrl-D ends the input.\n")
+        }
+        // What has been started is brought to its end, even if the rest cannot be read.
+        let unread: ExitStatus.UsageError | undefined
+        const input = Stream.catch(bytes, (error) => {
+          unread = error
+          return Stream.empty
+        })
+        const succeeded = yield* Run.run(input, {
+          printer: json ? Printer.json : Printer.plainOfMany,
+          cancelAfter,
+          timeout
+        })
+        return unread === undefined ? succeeded : yield* unread
+      })
+    )
+).pipe(
+  Command.withShortDescription("Call many tools side by side"),
+  Command.withDescription(
+    'Runs a call for each line {"id", "name", "parameters", "after"}. A call starts when its line is read, unless ' +
+      '"after" lists the ids of earlier lines: then it starts when these have ended, however they ended. Without an ' +
+      `"id" it is the number of the line. Events are printed as they come.\n\n  ${statuses}`
+  ),
+  Command.withExamples([
+    { command: "toolstream run turn.jsonl", description: "The calls of a file" },
+    { command: "agent | toolstream run --json", description: "The calls of a program, each as soon as it is written" }
+  ])
+)
+
+const command = Command.make("toolstream").pipe(
+  Command.withDescription("Runs the tools that AI agents call: progress as it comes, then exactly one result."),
+  Command.withSubcommands([list, call, run])
+)
+
+const reading = <R>(what: string, bytes: Stream.Stream<Uint8Array, PlatformError, R>) =>
+  Stream.mapError(
+    bytes,
+    (error) => new ExitStatus.UsageError({ message: `${what} cannot be read: ${PlatformReason.of(error)}` })
+  )
+
+/** What `--help`, `--version` and usage errors look like. Only what was asked for is data. */
+const presenter = Effect.gen(function* () {
+  const { talk, write } = yield* StandardStreams
+  const status = yield* ExitStatus.ExitStatus
+  const { canColor } = yield* TerminalCapabilities.TerminalCapabilities
+  const { formatHelpDoc } = CliOutput.defaultFormatter({ colors: canColor })
+  const asked = (text: string) =>
+    Effect.catch(write(`${text}\n`), (error) =>
+      Effect.andThen(talk(ExitStatus.lineOf(error.message)), status.set(ExitStatus.failed))
+    )
+  return CliOutput.layerPresenter({
+    present: (event) => {
+      switch (event._tag) {
+        case "Version":
+          return asked(`${event.name} ${event.version}`)
+        case "Help":
+          return event.reason === "Requested"
+            ? asked(formatHelpDoc(event.helpDoc))
+            : talk(`${formatHelpDoc(event.helpDoc)}\n`)
+        case "InvalidInvocation":
+          return talk(
+            event.errors.map(({ message }) => ExitStatus.lineOf(message)).join("") +
+              `Usage: ${event.helpDoc.usage}\nSee ${event.commandPath.join(" ")} --help\n`
+          )
+      }
+    }
+  })
+})
+
+/**
+ * Runs the command line. Gives the status to exit with; what there is to say about a failure has been said.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const main = (version: string, args: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const status = yield* ExitStatus.make
+    const { talk } = yield* StandardStreams
+    const signals = yield* Signals
+    const exit = yield* Command.runWith(command, { version })(args).pipe(
+      Effect.provide(Layer.unwrap(presenter)),
+      Effect.provide(CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })),
+      Effect.provideService(ExitStatus.ExitStatus, status),
+      Effect.exit
+    )
+    if (Exit.isSuccess(exit)) return yield* status.get
+    const failure = ExitStatus.ofFailure(exit)
+    yield* talk(failure.line ?? "")
+    // Ctrl-C ends a whole pipeline: that nobody reads the terminals any more is part of it.
+    return failure.status === ExitStatus.failed && (yield* signals.received) ? ExitStatus.interrupted : failure.status
+  })

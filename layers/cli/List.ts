@@ -1,0 +1,70 @@
+/**
+ * `list`: the tools there are.
+ *
+ * @since 0.1.0
+ */
+import type * as JsonSchema from "effect/JsonSchema"
+import * as PlainText from "../../src/PlainText.ts"
+import type { ToolDescriptor } from "../../src/ErasedTool.ts"
+
+/**
+ * Everything that the tools say about themselves.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const json = (tools: ReadonlyArray<ToolDescriptor>): string =>
+  `${JSON.stringify(
+    tools.map(
+      ({ description, failureSchema, hints, name, parametersSchema, progressSchema, successSchema, title }) => ({
+        name,
+        title,
+        description,
+        parametersSchema,
+        progressSchema,
+        successSchema,
+        failureSchema,
+        hints
+      })
+    ),
+    null,
+    2
+  )}\n`
+
+/**
+ * Their names, what they are for, and their parameters.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const plain = (tools: ReadonlyArray<ToolDescriptor>): string =>
+  PlainText.make(
+    tools
+      .map(({ description, name, parametersSchema, title }) =>
+        [`${name}: ${title}`, `  ${description}`, ...parametersOf(parametersSchema)].join("\n")
+      )
+      .join("\n\n")
+  ) + (tools.length === 0 ? "" : "\n")
+
+const parametersOf = (schema: JsonSchema.JsonSchema): ReadonlyArray<string> => {
+  const required: ReadonlyArray<unknown> = Array.isArray(schema["required"]) ? schema["required"] : []
+  const fields = Object.entries(record(schema["properties"]))
+  const names = fields.map(([name]) => (required.includes(name) ? name : `[${name}]`))
+  const width = Math.max(0, ...names.map((name) => name.length))
+  return fields.map(([, field], index) => {
+    const { description } = record(field)
+    const about = typeof description === "string" ? `${typeOf(field)}. ${description}` : typeOf(field)
+    return `    ${names[index]?.padEnd(width)}  ${about}`
+  })
+}
+
+const typeOf = (schema: unknown): string => {
+  const { anyOf, enum: literals, items, type } = record(schema)
+  if (Array.isArray(literals)) return literals.map((literal) => JSON.stringify(literal)).join(" | ")
+  if (Array.isArray(anyOf)) return anyOf.map(typeOf).join(" | ")
+  if (type === "array") return `array of ${typeOf(items)}`
+  return typeof type === "string" ? type : "any"
+}
+
+const record = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null ? { ...value } : {}

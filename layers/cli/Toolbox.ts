@@ -1,0 +1,68 @@
+/**
+ * What a subcommand works with: the tools, a runtime over them, and a session in
+ * the workspace, as the options say.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as FileSystem from "effect/FileSystem"
+import * as Layer from "effect/Layer"
+import * as Path from "effect/Path"
+import * as Session from "../../src/Session.ts"
+import type { ToolRegistry } from "../../src/ToolRegistry.ts"
+import * as ToolRuntime from "../../src/ToolRuntime.ts"
+import * as Builtin from "../Builtin.ts"
+import * as Ports from "../node/Ports.ts"
+import type { PluginFailed } from "../Plugins.ts"
+import { UsageError } from "./ExitStatus.ts"
+import * as PlatformReason from "./PlatformReason.ts"
+
+/**
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options: { readonly workspace: string; readonly plugins: ReadonlyArray<string> }) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const workspace = yield* workspaceAt(options.workspace)
+      const tools = Layer.provideMerge(Builtin.registry, Ports.layer)
+      return ToolRuntime.layer.pipe(
+        Layer.provideMerge(yield* withPlugins(tools, options.plugins)),
+        // Below all of it: what a plugin does when it is loaded belongs to the session, too.
+        Layer.provideMerge(Session.layer({ workspace }))
+      )
+    })
+  )
+
+type Tools = Layer.Layer<Builtin.Ports | ToolRegistry, PluginFailed>
+
+const withPlugins = (tools: Tools, plugins: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    if (plugins.length === 0) return tools
+    const Plugins = yield* Effect.promise(() => import("../Plugins.ts"))
+    const urls = new Set(yield* Effect.forEach(plugins, urlOf))
+    // One after another: of two that register the same name the second is at fault, every time.
+    return Array.from(urls).reduce<Tools>((layer, url) => Layer.provideMerge(Plugins.layer(url), layer), tools)
+  })
+
+/** A path, unless it is a URL. */
+const urlOf = Effect.fn("cli.urlOf")(function* (module: string) {
+  if (/^[a-z][a-z0-9+.-]+:/i.test(module)) return module
+  const path = yield* Path.Path
+  return (yield* Effect.orDie(path.toFileUrl(path.resolve(module)))).href
+})
+
+const workspaceAt = Effect.fn("cli.workspaceAt")(function* (directory: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const unusable = (why: string) =>
+    new UsageError({ message: `--workspace ${directory}: ${why}. Give a directory that you can read.` })
+  const absolute = yield* Effect.try({
+    try: () => path.resolve(directory),
+    catch: () => unusable("the current directory does not exist")
+  })
+  const { type } = yield* Effect.mapError(fs.stat(absolute), (error) => unusable(PlatformReason.of(error)))
+  if (type !== "Directory") return yield* unusable("it is not a directory")
+  yield* Effect.mapError(fs.readDirectory(absolute), (error) => unusable(PlatformReason.of(error)))
+  return absolute
+})

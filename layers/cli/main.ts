@@ -1,0 +1,18 @@
+#!/usr/bin/env node
+/**
+ * The program `toolstream`: prepares a quick start, then runs the command line.
+ *
+ * @since 0.1.0
+ */
+import { createRequire, enableCompileCache } from "node:module"
+import * as path from "node:path"
+
+// Compiled code is kept from run to run: a start takes half the time. In the user's own cache, because whoever can write
+// there can make this program run anything; Node's default, a directory of all users, can be prepared by others.
+const { HOME, XDG_CACHE_HOME } = process.env
+const cache = XDG_CACHE_HOME || (HOME && path.join(HOME, ".cache"))
+if (cache) enableCompileCache(path.join(cache, "toolstream"))
+
+const { version }: { readonly version: string } = createRequire(import.meta.url)("toolstream/package.json")
+const { start } = await import("./Program.ts")
+start(version, process.argv.slice(2))

@@ -1,0 +1,16 @@
+/**
+ * Everything that the built-in tools ask of the world, answered on Node.
+ *
+ * @since 0.1.0
+ */
+import * as Layer from "effect/Layer"
+import type { Ports } from "../Builtin.ts"
+import * as Processes from "./Processes.ts"
+import * as Ripgrep from "./Ripgrep.ts"
+import * as WorkspaceFiles from "./WorkspaceFiles.ts"
+
+/**
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<Ports> = Layer.mergeAll(Processes.layer, Ripgrep.layer, WorkspaceFiles.layer)

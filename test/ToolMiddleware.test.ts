@@ -1,0 +1,100 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import { fromReason, PermissionDenied } from "../src/ToolError.ts"
+import type * as ToolMiddleware from "../src/ToolMiddleware.ts"
+import * as ToolStream from "../src/ToolStream.ts"
+import { call, type Play, runtime, terminal } from "./Harness.ts"
+
+const succeeds: Play = () => ToolStream.succeed([7])
+
+describe("ToolMiddleware", () => {
+  it.effect("answers in place of the tool, knowing its decoded parameters", () =>
+    Effect.gen(function* () {
+      let ran = 0
+      const seen: Array<unknown> = []
+      const {
+        runtime: { events }
+      } = yield* runtime(
+        { t: () => ToolStream.fromEffect(Effect.sync(() => [++ran])) },
+        {
+          middleware: [
+            (next) => (prepared) => {
+              seen.push(prepared.parameters)
+              return prepared.call.callId === "no"
+                ? ToolStream.fail(fromReason(prepared.call, new PermissionDenied({ by: "test", why: "no" })))
+                : next(prepared)
+            }
+          ]
+        }
+      )
+      assert.deepStrictEqual(terminal(yield* Stream.runCollect(events(call("no")))), {
+        _tag: "PermissionDenied",
+        by: "test",
+        why: "no"
+      })
+      assert.deepStrictEqual(terminal(yield* Stream.runCollect(events(call("yes", "t", { n: 3 })))), [1])
+      assert.deepStrictEqual(terminal(yield* Stream.runCollect(events(call("bad", "t", { n: 0.5 })))), {
+        _tag: "InvalidParameters",
+        issues: [{ path: ["n"], message: "Expected an integer" }]
+      })
+      assert.strictEqual(ran, 1)
+      assert.deepStrictEqual(seen, [{}, { n: 3 }], "it never sees parameters that do not decode")
+    })
+  )
+
+  it.effect("is stacked: the first provided runs first, and each can change the stream", () =>
+    Effect.gen(function* () {
+      const add =
+        (name: string): ToolMiddleware.ToolMiddleware =>
+        (next) =>
+        (prepared) =>
+          ToolStream.map(next(prepared), (result) => ({ ...result, value: [name, result.value] }))
+      const {
+        runtime: { events }
+      } = yield* runtime({ t: succeeds }, { middleware: [add("outer"), add("inner")] })
+      assert.deepStrictEqual(terminal(yield* Stream.runCollect(events(call("1")))), ["outer", ["inner", [7]]])
+    })
+  )
+
+  it.effect("a defect in it is the call's terminal, and the tool did not start", () =>
+    Effect.gen(function* () {
+      const {
+        runtime: { events }
+      } = yield* runtime(
+        { t: succeeds },
+        {
+          middleware: [() => () => ToolStream.fromEffect(Effect.die("bug"))]
+        }
+      )
+      assert.deepStrictEqual(terminal(yield* Stream.runCollect(events(call("1")))), {
+        _tag: "ToolDefect",
+        detail: "bug",
+        phase: "not-started"
+      })
+    })
+  )
+
+  it.effect("the hash of the parameters is one for one value, whatever the order of its keys", () =>
+    Effect.gen(function* () {
+      const hashes: Array<string> = []
+      const {
+        runtime: { events }
+      } = yield* runtime(
+        { t: succeeds },
+        {
+          middleware: [
+            (next) => (prepared) =>
+              ToolStream.unwrap(Effect.map(prepared.parametersHash, (hash) => (hashes.push(hash), next(prepared))))
+          ]
+        }
+      )
+      for (const parameters of [{ n: 1 }, { n: 1 }, { n: 2 }, {}]) {
+        yield* Stream.runDrain(events(call("1", "t", parameters)))
+      }
+      assert.strictEqual(hashes[0], hashes[1])
+      assert.strictEqual(new Set(hashes).size, 3)
+      assert.match(hashes[0]!, /^[0-9a-f]{64}$/)
+    })
+  )
+})

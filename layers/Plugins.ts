@@ -14,9 +14,12 @@
  * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
 import * as ToolRegistry from "../src/ToolRegistry.ts"
 import type { Ports } from "./Builtin.ts"
 
@@ -56,6 +59,50 @@ export const layer = (
           : Effect.fail(new PluginFailed({ module: url, why: whyNoPlugin(exported) }))
       )
     )
+  )
+
+/**
+ * What became of the plugins that were asked for.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class Plugins extends Context.Service<
+  Plugins,
+  {
+    /** The modules whose tools are registered. */
+    readonly loaded: ReadonlyArray<string>
+    /** Those that failed. Nothing of them is registered. */
+    readonly failed: ReadonlyArray<PluginFailed>
+  }
+>()("toolstream/layers/Plugins") {}
+
+/**
+ * Loads several modules, one after the other. One that fails fails alone: what it
+ * had registered is taken back, and the others are there.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerAll = (urls: ReadonlyArray<string>): Layer.Layer<Plugins, never, ToolRegistry.ToolRegistry | Ports> =>
+  Layer.effect(
+    Plugins,
+    Effect.gen(function* () {
+      const scope = yield* Effect.scope
+      const loaded: Array<string> = []
+      const failed: Array<PluginFailed> = []
+      for (const url of urls) {
+        const own = yield* Scope.fork(scope)
+        yield* Layer.buildWithScope(layer(url), own).pipe(
+          Effect.onError((cause) => Scope.close(own, Exit.failCause(cause))),
+          Effect.match({
+            onSuccess: () => loaded.push(url),
+            onFailure: (failure) => failed.push(failure)
+          })
+        )
+      }
+      return { loaded, failed }
+    })
   )
 
 type Plugin = Layer.Layer<never, unknown, ToolRegistry.ToolRegistry | Ports>

@@ -5,7 +5,7 @@
  */
 import type * as JsonSchema from "effect/JsonSchema"
 import * as PlainText from "../../src/PlainText.ts"
-import type { ToolDescriptor } from "../../src/ErasedTool.ts"
+import { type ListedTool, program } from "../../src/ToolRegistry.ts"
 
 /**
  * Everything that the tools say about themselves.
@@ -13,10 +13,20 @@ import type { ToolDescriptor } from "../../src/ErasedTool.ts"
  * @category converting
  * @since 0.1.0
  */
-export const json = (tools: ReadonlyArray<ToolDescriptor>): string =>
+export const json = (tools: ReadonlyArray<ListedTool>): string =>
   `${JSON.stringify(
     tools.map(
-      ({ description, failureSchema, hints, name, parametersSchema, progressSchema, successSchema, title }) => ({
+      ({
+        description,
+        failureSchema,
+        hints,
+        name,
+        origin,
+        parametersSchema,
+        progressSchema,
+        successSchema,
+        title
+      }) => ({
         name,
         title,
         description,
@@ -24,7 +34,8 @@ export const json = (tools: ReadonlyArray<ToolDescriptor>): string =>
         progressSchema,
         successSchema,
         failureSchema,
-        hints
+        hints,
+        origin
       })
     ),
     null,
@@ -37,11 +48,16 @@ export const json = (tools: ReadonlyArray<ToolDescriptor>): string =>
  * @category converting
  * @since 0.1.0
  */
-export const plain = (tools: ReadonlyArray<ToolDescriptor>): string =>
+export const plain = (tools: ReadonlyArray<ListedTool>): string =>
   PlainText.make(
     tools
-      .map(({ description, name, parametersSchema, title }) =>
-        [`${name}: ${title}`, `  ${description}`, ...parametersOf(parametersSchema)].join("\n")
+      .map(({ description, name, origin, parametersSchema, title }) =>
+        [
+          `${name}: ${title}`,
+          `  ${description}`,
+          ...(origin === program ? [] : [`  From ${origin}.`]),
+          ...parametersOf(parametersSchema)
+        ].join("\n")
       )
       .join("\n\n")
   ) + (tools.length === 0 ? "" : "\n")

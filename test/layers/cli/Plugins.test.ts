@@ -18,10 +18,14 @@ describe.concurrent("--plugin", { timeout: 30_000 }, () => {
       ])
     ])
     assert.match(String(terminals(called.stdout)[0]?.result.value), /^Hello, Ada, in /)
-    const tools = JSON.parse(listed.stdout) as ReadonlyArray<{ readonly name: string }>
+    const tools = JSON.parse(listed.stdout) as ReadonlyArray<{ readonly name: string; readonly origin: string }>
     assert.deepStrictEqual(
       tools.map(({ name }) => name),
       ["read_file", "grep", "bash", "greet", "deaf"]
+    )
+    assert.deepStrictEqual(
+      tools.map(({ origin }) => origin.replace(/.*\//, "")),
+      ["the program", "the program", "the program", "greet.ts", "deaf.ts"]
     )
     for (const tool of tools) {
       assert.deepStrictEqual(Object.keys(tool), [
@@ -32,7 +36,8 @@ describe.concurrent("--plugin", { timeout: 30_000 }, () => {
         "progressSchema",
         "successSchema",
         "failureSchema",
-        "hints"
+        "hints",
+        "origin"
       ])
     }
   })

@@ -3,7 +3,8 @@
  *
  * @since 0.1.0
  */
-import * as Effect from "effect/Effect"
+import type * as Effect from "effect/Effect"
+import * as Sha256 from "./Sha256.ts"
 
 /** Keys sorted by code units, no blanks: two values that are equal give the same text. */
 export const stringify = (value: unknown): string =>
@@ -13,9 +14,5 @@ export const stringify = (value: unknown): string =>
       : item
   ) ?? "null"
 
-/** SHA-256 of the canonical text in UTF-8, in hex. */
-export const sha256 = (value: unknown): Effect.Effect<string> =>
-  Effect.map(
-    Effect.promise(() => crypto.subtle.digest("SHA-256", new TextEncoder().encode(stringify(value)))),
-    (digest) => Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("")
-  )
+/** SHA-256 of the canonical text, in hex. */
+export const sha256 = (value: unknown): Effect.Effect<string> => Sha256.hex(stringify(value))

@@ -1,0 +1,106 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Arbitrary from "effect/Arbitrary"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as NodeProcesses from "../../layers/node/Processes.ts"
+import * as NodeWorkspaceFiles from "../../layers/node/WorkspaceFiles.ts"
+import * as Ripgrep from "../../layers/node/Ripgrep.ts"
+import * as LawCheck from "../../layers/testing/LawCheck.ts"
+import * as ScriptedProcess from "../../layers/testing/ScriptedProcess.ts"
+import * as Bash from "../../tools/bash/Bash.ts"
+import * as Grep from "../../tools/Grep.ts"
+import * as ReadFile from "../../tools/ReadFile.ts"
+import * as Workspace from "../layers/node/Workspace.ts"
+
+const tree: Workspace.Tree = {
+  "a.txt": "one\ntwo\nthree\n",
+  "b/c.md": "two\n".repeat(500),
+  "d.bin": new Uint8Array([0, 1, 2, 3]),
+  "e.txt": ""
+}
+
+const files = Layer.merge(NodeWorkspaceFiles.layer, Ripgrep.layer)
+
+const paths = ["a.txt", "b/c.md", "d.bin", "e.txt", "nowhere", "b", "../out"]
+
+// The clocks of the machine: a busy one may take its time.
+const options = { clock: "real", grace: "5 seconds", limit: "10 seconds", seed: 1 } as const
+
+describe("the law holds for", () => {
+  it.live("read_file", () =>
+    Effect.gen(function* () {
+      const { root } = yield* Workspace.make(tree)
+      const parameters = Arbitrary.all({
+        path: Arbitrary.schema(Schema.Literals(paths)),
+        offset: Arbitrary.schema(Schema.Literals([1, 2, -1, 400])),
+        limit: Arbitrary.schema(Schema.Literals([1, 2000]))
+      })
+      const report = yield* LawCheck.check(ReadFile.ReadFile, { ...options, runs: 5, parameters }).pipe(
+        Effect.provide(Workspace.within(root, Layer.provide(ReadFile.layer, files)))
+      )
+      assert.isAbove(report.endings["Success"] ?? 0, 0)
+      assert.isAbove(report.endings["ToolFailed"] ?? 0, 0)
+    })
+  )
+
+  it.live("read_file, with whatever its schema admits", () =>
+    Effect.gen(function* () {
+      const { root } = yield* Workspace.make(tree)
+      yield* LawCheck.check(ReadFile.ReadFile, { ...options, runs: 4 }).pipe(
+        Effect.provide(Workspace.within(root, Layer.provide(ReadFile.layer, files)))
+      )
+    })
+  )
+
+  it.live("grep", () =>
+    Effect.gen(function* () {
+      const { root } = yield* Workspace.make(tree)
+      const parameters = Arbitrary.all({
+        pattern: Arbitrary.schema(Schema.Literals(["two", "nothing", "("])),
+        path: Arbitrary.schema(Schema.Literals([".", "a.txt", "nowhere"])),
+        mode: Arbitrary.schema(Schema.Literals(["content", "files", "count"])),
+        limit: Arbitrary.schema(Schema.Literals([1, 200]))
+      })
+      const report = yield* LawCheck.check(Grep.Grep, { ...options, runs: 3, steps: 2, parameters }).pipe(
+        Effect.provide(Workspace.within(root, Layer.provide(Grep.layer, files)))
+      )
+      assert.isAbove(report.calls, 40)
+    })
+  )
+
+  it.live(
+    "bash",
+    () =>
+      Effect.gen(function* () {
+        const { root } = yield* Workspace.make(tree)
+        const commands = ["echo one; sleep 0.02; echo two >&2", "exit 3", "sleep 0.03"]
+        const report = yield* LawCheck.check(Bash.Bash, {
+          ...options,
+          steps: 2,
+          parameters: commands.map((command) => ({ command }))
+        }).pipe(Effect.provide(Workspace.within(root, Layer.provide(Bash.layer, NodeProcesses.layer))))
+        assert.isAbove(report.endings["Interrupted (stopped)"] ?? 0, 0)
+      }),
+    60_000
+  )
+
+  it.effect("bash, over processes that are scripts", () =>
+    Effect.gen(function* () {
+      const parameters = Arbitrary.map(Arbitrary.schema(ScriptedProcess.Script), (script) => ({
+        command: JSON.stringify(Schema.encodeSync(Schema.toCodecJson(ScriptedProcess.Script))(script))
+      }))
+      const read = Schema.decodeUnknownSync(Schema.toCodecJson(ScriptedProcess.Script))
+      const processes = ScriptedProcess.layer(({ args }) => read(JSON.parse(args[1]!)))
+      const report = yield* LawCheck.check(Bash.Bash, {
+        parameters,
+        runs: 8,
+        steps: 3,
+        allow: ["Endless"],
+        seed: 1
+      }).pipe(Effect.provide(Layer.provide(Bash.layer, processes)))
+      assert.isAbove(report.endings["Success"] ?? 0, 0)
+      assert.isAbove(report.endings["Interrupted (stopped)"] ?? 0, 0)
+    })
+  )
+})

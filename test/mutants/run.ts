@@ -35,6 +35,9 @@ const tests = [
   "test/ToolRegistry",
   "test/ErasedTool",
   "test/ToolCall",
+  "test/ToolMiddleware",
+  "test/Clocks",
+  "test/Arguments",
   "test/internal"
 ]
 

@@ -6,16 +6,7 @@ import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import { CurrentClocks } from "../src/Clocks.ts"
 import * as ToolStream from "../src/ToolStream.ts"
-import { call, erased, partial, type Play, runtime, start, terminal, terminalEvent } from "./Harness.ts"
-
-const deaf =
-  (release: Deferred.Deferred<void>): Play =>
-  () =>
-    ToolStream.callback((emit) =>
-      Effect.uninterruptible(Effect.andThen(Deferred.await(release), Effect.as(emit(9), [9])))
-    )
-
-const succeeds: Play = () => ToolStream.succeed([7])
+import { call, deaf, erased, partial, type Play, runtime, start, succeeds, terminal, terminalEvent } from "./Harness.ts"
 
 describe("the total clock", () => {
   const hangs: Play = () =>

@@ -4,9 +4,7 @@ import * as Stream from "effect/Stream"
 import { fromReason, PermissionDenied } from "../src/ToolError.ts"
 import type * as ToolMiddleware from "../src/ToolMiddleware.ts"
 import * as ToolStream from "../src/ToolStream.ts"
-import { call, type Play, runtime, terminal } from "./Harness.ts"
-
-const succeeds: Play = () => ToolStream.succeed([7])
+import { call, runtime, succeeds, terminal } from "./Harness.ts"
 
 describe("ToolMiddleware", () => {
   it.effect("answers in place of the tool, knowing its decoded parameters", () =>

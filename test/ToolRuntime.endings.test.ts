@@ -4,9 +4,7 @@ import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as ToolStream from "../src/ToolStream.ts"
-import { call, partial, type Play, runtime, start, terminal } from "./Harness.ts"
-
-const succeeds: Play = () => ToolStream.succeed([7])
+import { call, partial, type Play, runtime, start, succeeds, terminal } from "./Harness.ts"
 
 describe("ToolRuntime", () => {
   it.effect("a call has its tool's progress and result", () =>

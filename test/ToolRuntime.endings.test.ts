@@ -38,6 +38,18 @@ describe("ToolRuntime", () => {
     ["a declared failure", () => ToolStream.fail("no"), {}, { _tag: "ToolFailed", failure: "no", detail: "no" }],
     ["a throw before the stream (C129)", bug, {}, { _tag: "ToolDefect", detail: "bug", phase: "stopped" }],
     [
+      "nothing returned by the handler (C129)",
+      () => undefined as never,
+      {},
+      { _tag: "ToolDefect", detail: "Expected a ToolStream or an Effect, but got undefined", phase: "stopped" }
+    ],
+    [
+      "an AbortError that nobody asked for (C125)",
+      () => ToolStream.fromEffect(Effect.promise(() => Promise.reject(new DOMException("gave up", "AbortError")))),
+      {},
+      { _tag: "ToolDefect", detail: "gave up", phase: "stopped" }
+    ],
+    [
       "a defect inside",
       () => ToolStream.fromEffect(Effect.die(new Error("bug"))),
       {},

@@ -14,6 +14,7 @@ import * as SchemaParser from "effect/SchemaParser"
 import type { InvalidParameters } from "../ToolError.ts"
 import { below, keysOf } from "./JsonSchemaNode.ts"
 import * as KnownKeys from "./KnownKeys.ts"
+import * as PlainEncoder from "./PlainEncoder.ts"
 import { unknownProperty } from "./UnknownProperty.ts"
 
 type Issues = InvalidParameters["issues"]
@@ -22,8 +23,16 @@ type Issues = InvalidParameters["issues"]
 export const codec = (schema: Schema.Top) => Schema.toCodecJson(schema) as unknown as Schema.Codec<unknown, unknown>
 
 /** What fails to encode does so with the issue, in text. */
-export const encoder = (schema: Schema.Top): ((value: unknown) => Effect.Effect<unknown, SchemaIssue.Issue>) =>
-  SchemaParser.encodeUnknownEffect(codec(schema))
+export const encoder = (schema: Schema.Top): ((value: unknown) => Effect.Effect<unknown, SchemaIssue.Issue>) => {
+  const json = codec(schema)
+  const encode = SchemaParser.encodeUnknownEffect(json)
+  const plain = PlainEncoder.make(json.ast)
+  if (plain === undefined) return encode
+  return (value) => {
+    const encoded = plain(value)
+    return encoded === undefined ? encode(value) : Exit.succeed(encoded)
+  }
+}
 
 /** @internal */
 export const formatLines = SchemaIssue.makeFormatterDefault()

@@ -5,9 +5,9 @@
  *
  * - A process leads a session and a process group of its own, without a terminal,
  *   and reads /dev/null.
- * - It is contained by the scope it was spawned in: when that closes, its session
- *   gets SIGTERM and, after a grace period, SIGKILL; closing returns when nothing
- *   of it is alive. Processes that left the session (`setsid`) are not reached.
+ * - It is contained by the scope it was spawned in: when that closes, it and all
+ *   that it started get SIGTERM and, after a grace period, SIGKILL; closing returns
+ *   when nothing of it is alive. How far that reaches says `containment`.
  * - `output` ends when the command has exited and its pipes are empty, not at
  *   end-of-file: what the command left behind may hold the pipes open for ever.
  *   No byte that the command itself wrote is lost.
@@ -53,7 +53,7 @@ export type ExitStatus = typeof ExitStatus.Type
 
 /**
  * A process that outlived the command, and what became of it: ended by SIGTERM,
- * by SIGKILL, or still alive, out of reach in a session of its own.
+ * by SIGKILL, or still alive, because no signal ends it.
  *
  * @category models
  * @since 0.1.0
@@ -80,19 +80,38 @@ export interface Output {
 }
 
 /**
+ * By what those are known that a command starts, the best first:
+ *
+ * - `namespace`: the kernel keeps them together, and ends them with the command.
+ * - `cgroup`: the kernel keeps a list of them.
+ * - `marker`: by a variable in their environment, by their descent, and by their
+ *   session. Not reached is who leaves the session, empties or overwrites its
+ *   environment, and has lost all kin.
+ * - `group`: by their process group; who makes another is not reached. On Windows
+ *   only the command itself is.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const Containment = Schema.Literals(["namespace", "cgroup", "marker", "group"])
+export type Containment = typeof Containment.Type
+
+/**
  * @category models
  * @since 0.1.0
  */
 export interface Process {
   readonly pid: number
+  /** Missing where nothing runs that could be contained, as in a script for tests. */
+  readonly containment?: Containment | undefined
   /** To be run once. Who still writes when it has ended waits, until `sweep`. */
   readonly output: Stream.Stream<Output>
   /** Waits for the command itself, not for what it leaves behind. */
   readonly exit: Effect.Effect<ExitStatus>
   /**
-   * Ends whatever of the process's session is alive and gives what outlived the command: those of its session, and those
-   * that left it, which are not ended. Run before `exit` it ends the command too. The scope's closing runs it; it works
-   * once, and remembers what it found. What outlived the command and holds none of its output may go unnoticed.
+   * Ends whatever of the process is alive, and gives what outlived the command. Run before `exit` it ends the command
+   * too. The scope's closing runs it; it works once, and remembers what it found. A `namespace` ends with its command:
+   * what is left in it then is killed at once, and not named.
    */
   readonly sweep: Effect.Effect<ReadonlyArray<LeftBehind>>
   /** Names of environment variables that were not passed on. */

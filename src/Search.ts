@@ -1,8 +1,9 @@
 /**
- * The port through which tools search the contents of files.
+ * The port through which tools search the contents and the names of files.
  *
- * The pattern comes from a model, so it is run by an engine that is linear in
- * the text, never as a `RegExp`.
+ * Patterns come from a model, so they are run by engines that are linear in the
+ * text, never as a `RegExp`. Paths are in the text form of names, see `Entry` of
+ * `WorkspaceFiles`.
  *
  * @since 0.1.0
  */
@@ -50,8 +51,55 @@ export type Found =
       /** It matches; otherwise it is context. */
       readonly match: boolean
     }
-  /** Not, or not wholly, searched. An unmatched binary file is nothing to report. */
-  | { readonly _tag: "Skipped"; readonly path: string; readonly why: string }
+  | Skipped
+  | End
+
+/**
+ * The last one, if everything was searched.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface End {
+  readonly _tag: "End"
+  /** Whether files or directories were left out because ignore files say so. */
+  readonly ignored: boolean
+}
+
+/**
+ * A file or directory that was not, or not wholly, searched. An unmatched binary file is nothing to report.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Skipped {
+  readonly _tag: "Skipped"
+  readonly path: string
+  readonly why: string
+}
+
+/**
+ * Which files to list.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Listing {
+  /** A glob in the syntax of gitignore, seen from `path`. One without `/` is for the name, at any depth. */
+  readonly pattern: string
+  /** A directory, resolved. */
+  readonly path: string
+  /** Ignored files, too. */
+  readonly ignored?: boolean | undefined
+}
+
+/**
+ * A file that was listed, in no order.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Listed = { readonly _tag: "File"; readonly path: string } | Skipped | End
 
 /**
  * The search could not be made.
@@ -74,5 +122,7 @@ export class Search extends Context.Service<
   {
     /** The search ends when the stream is left. */
     readonly search: (query: Query) => Stream.Stream<Found, SearchFailed>
+    /** The files below a directory whose paths match. The listing ends when the stream is left. */
+    readonly files: (listing: Listing) => Stream.Stream<Listed, SearchFailed>
   }
 >()("toolstream/Search") {}

@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Id from "./internal/Id.ts"
+import * as Tasks from "./Tasks.ts"
 
 /**
  * @category models
@@ -21,6 +22,8 @@ export interface Session {
   readonly id: string
   /** The directory that relative paths start from. Resolved by the port that opens the file. */
   readonly workspace: string
+  /** Its commands in the background. */
+  readonly tasks: Tasks.Tasks
   /** Closes when the session ends. What a call leaves to its session is put here. */
   readonly scope: Scope.Scope
 }
@@ -33,7 +36,7 @@ export interface Session {
  * @since 0.1.0
  */
 export const CurrentSession = Context.Reference<Session>("toolstream/Session/CurrentSession", {
-  defaultValue: () => ({ id: Id.make(), workspace: ".", scope: Scope.makeUnsafe() })
+  defaultValue: () => ({ id: Id.make(), workspace: ".", tasks: Tasks.makeUnsafe(), scope: Scope.makeUnsafe() })
 })
 
 /**
@@ -46,7 +49,12 @@ export const make = (options: {
   readonly workspace: string
   readonly id?: string | undefined
 }): Effect.Effect<Session, never, Scope.Scope> =>
-  Effect.map(Effect.scope, (scope) => ({ id: options.id ?? Id.make(), workspace: options.workspace, scope }))
+  Effect.gen(function* () {
+    // In this order: tasks are ended before what they stand on is closed.
+    const scope = yield* Scope.fork(yield* Effect.scope)
+    const tasks = yield* Tasks.make
+    return { id: options.id ?? Id.make(), workspace: options.workspace, tasks, scope }
+  })
 
 /**
  * Makes the calls of everything built on this layer belong to one new session.

@@ -38,6 +38,9 @@ const maxSkipped = 20
 /** Lines in one progress. A burst is not what anybody reads. */
 const maxBatch = 20
 
+/** Bytes of UTF-8 of the lines that the model reads: some 12,000 tokens. */
+const maxContent = 50_000
+
 /** Time between two progress values, in ms. */
 const progressEvery = 100
 
@@ -85,7 +88,9 @@ export const Matches = Schema.Struct({
   /** Files that were not, or not wholly, searched. */
   skipped: Schema.Natural,
   /** Some of them, and why. */
-  skippedFiles: Schema.Array(Schema.Struct({ path: Schema.String, why: Schema.String }))
+  skippedFiles: Schema.Array(Schema.Struct({ path: Schema.String, why: Schema.String })),
+  /** Files were left out because ignore files say so. Absent if the search did not come to its end. */
+  ignored: Schema.optionalKey(Schema.Boolean)
 })
 export type Matches = typeof Matches.Type
 
@@ -151,14 +156,7 @@ export const layer = Grep.toLayer(
     const files = yield* WorkspaceFiles
     const { search } = yield* Search
 
-    return ({
-      after,
-      before,
-      limit = defaultLimit,
-      mode = "content",
-      path = ".",
-      ...query
-    }: Tool.Parameters<typeof Grep>) =>
+    return ({ after, before, limit = defaultLimit, mode = "content", path = ".", ...query }) =>
       ToolStream.suspend(() => {
         const collected = new Collected(mode, limit, mode === "content" ? (after ?? 0) : 0)
         return ToolStream.callback((emit: (progress: Tool.Progress<typeof Grep>) => Effect.Effect<void>) =>
@@ -222,6 +220,7 @@ class Collected {
   /** Context that belongs to the next match of `file`. */
   private waiting: Array<Line> = []
   private skipped = 0
+  private ignored: boolean | undefined
   private readonly skippedFiles: Array<{ readonly path: string; readonly why: string }> = []
   private batch: Array<Tool.Progress<typeof Grep>["found"][number]> = []
   private told = 0
@@ -238,6 +237,10 @@ class Collected {
     if (found._tag === "Skipped") {
       this.skipped++
       if (this.skippedFiles.length < maxSkipped) this.skippedFiles.push({ path: this.show(found.path), why: found.why })
+      return
+    }
+    if (found._tag === "End") {
+      this.ignored = found.ignored
       return
     }
     if (found.path !== this.file?.path) {
@@ -298,7 +301,8 @@ class Collected {
       total: this.mode === "content" ? this.matches : this.fileCount,
       complete,
       skipped: this.skipped,
-      skippedFiles: this.skippedFiles.toSorted((a, b) => compare(a.path, b.path))
+      skippedFiles: this.skippedFiles.toSorted((a, b) => compare(a.path, b.path)),
+      ...(this.ignored === undefined ? {} : { ignored: this.ignored })
     }
   }
 
@@ -306,10 +310,10 @@ class Collected {
   private show(path: string): string {
     const { isDirectory, real, shown } = this.base
     const prefix = real.endsWith("/") ? real : `${real}/`
-    if (path === real) return PlainText.makeLine(shown)
-    if (!isDirectory || !path.startsWith(prefix)) return PlainText.makeLine(path)
+    if (path === real) return shown
+    if (!isDirectory || !path.startsWith(prefix)) return path
     const below = path.slice(prefix.length)
-    return PlainText.makeLine(shown === "." ? below : shown.endsWith("/") ? shown + below : `${shown}/${below}`)
+    return shown === "." ? below : shown.endsWith("/") ? shown + below : `${shown}/${below}`
   }
 }
 
@@ -381,10 +385,15 @@ const order = (a: Item, b: Item): number => compare(a.file.path, b.file.path) ||
 
 /** The lines as ripgrep prints them; notes stand in a block of their own, so that no file can forge them. */
 const content = (matches: Matches): ReadonlyArray<ToolContent> => {
-  const { complete, files, mode, shown, skipped, skippedFiles, total } = matches
+  const { complete, files, ignored, mode, shown, skipped, skippedFiles, total } = matches
   const noun = mode === "content" ? "matching line" : "matching file"
   const some = skippedFiles.map(({ path, why }) => `${path} (${why})`).join(", ")
+  const lines = files.flatMap((file) => linesOf(mode, file))
+  const fitting = thatFit(lines)
   const notes = [
+    ...(fitting < lines.length
+      ? [`Cut at ${maxContent} bytes: the first ${fitting} of ${lines.length} lines are above.`]
+      : []),
     ...(total === 0 ? [skipped === 0 && complete ? "No matches." : "No matches, but the search is incomplete."] : []),
     ...(shown < total
       ? [
@@ -395,12 +404,21 @@ const content = (matches: Matches): ReadonlyArray<ToolContent> => {
         : [`The search stopped early: there may be more than ${total === 1 ? `one ${noun}` : `${total} ${noun}s`}.`]),
     ...(skipped === 0
       ? []
-      : [`${skipped} file${skipped === 1 ? "" : "s"} skipped: ${some}${skipped > skippedFiles.length ? ", …" : ""}.`])
+      : [`${skipped} file${skipped === 1 ? "" : "s"} skipped: ${some}${skipped > skippedFiles.length ? ", …" : ""}.`]),
+    ...(ignored === true ? ["Ignored files were left out. To search them, name one, or its folder, as path."] : [])
   ]
   return [
-    ...(total === 0 ? [] : [{ type: "text" as const, text: files.flatMap((file) => linesOf(mode, file)).join("\n") }]),
+    ...(total === 0 ? [] : [{ type: "text" as const, text: lines.slice(0, fitting).join("\n") }]),
     ...(notes.length === 0 ? [] : [{ type: "text" as const, text: notes.join("\n") }])
   ]
+}
+
+/** How many lines, from the first on, fit into what the model reads. */
+const thatFit = (lines: ReadonlyArray<string>): number => {
+  const encoder = new TextEncoder()
+  let bytes = 0
+  const over = lines.findIndex((line) => (bytes += encoder.encode(line).length + 1) > maxContent)
+  return over < 0 ? lines.length : over
 }
 
 const linesOf = (mode: Matches["mode"], { lines, matches, path }: FileMatches): ReadonlyArray<string> =>

@@ -9,31 +9,46 @@
  *   workspace itself and no repository encloses it. The user's own excludes
  *   (`core.excludesFile`, `.git/info/exclude`) and configuration do not count: the
  *   answer is the same on every machine. A path that is named is searched, even
- *   if it is ignored; so is what a glob names.
+ *   if it is ignored; so is what the glob of a search names. Globs of a listing
+ *   name nothing: see `GlobPattern`.
+ * - Whether ignored files were left out is read from what ripgrep says of its work
+ *   (`--debug`): to walk the tree a second time would cost a quarter of the search.
  * - A file with a NUL is searched, its lines before the first NUL are found, and
  *   it is reported as skipped from there on. UTF-16 with a byte order mark is text.
  * - Lines are cut at 4,096 UTF-16 code units; however long they are, this process
  *   holds at most 64 KiB of one.
+ * - ripgrep runs in the directory that it searches, so that a path whose bytes are
+ *   not UTF-8, which no argument can be, is searched as well (on Linux).
  * - ripgrep is killed, and waited for, when the stream is left. When nobody pulls,
  *   it waits.
  *
  * @since 0.1.0
  */
 import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { type ChildProcessByStdio, spawn } from "node:child_process"
+import { type ChildProcess, spawn } from "node:child_process"
+import { constants } from "node:fs"
 import * as fs from "node:fs/promises"
 import * as Path from "node:path"
 import type { Readable } from "node:stream"
 import * as PlainText from "../../src/PlainText.ts"
-import { type Found, type Query, Search, SearchFailed } from "../../src/Search.ts"
+import {
+  type Found,
+  type Listed,
+  type Listing,
+  type Query,
+  Search,
+  SearchFailed,
+  type Skipped
+} from "../../src/Search.ts"
 import { CurrentSession } from "../../src/Session.ts"
+import * as FileName from "./internal/FileName.ts"
+import * as GlobPattern from "./internal/GlobPattern.ts"
 import * as RipgrepOutput from "./internal/RipgrepOutput.ts"
-
-type Child = ChildProcessByStdio<null, Readable, Readable>
 
 /** Bytes of complaints that are kept: a thousand unreadable files. */
 const maxStderr = 128 * 1024
@@ -44,6 +59,15 @@ const maxStderr = 128 * 1024
  */
 const maxWaiting = 1000
 
+/** Things found that wait to be pulled. With more, ripgrep is not read from, until it waits. */
+const maxAhead = 5000
+
+/**
+ * Time, in ms, in which what comes is put together. ripgrep prints file by file: to wake whoever pulls for each would
+ * take longer than the search. More would delay the last of it.
+ */
+const gathering = 4
+
 /**
  * Searches with the given ripgrep, version 15 or later.
  *
@@ -53,7 +77,14 @@ const maxWaiting = 1000
 export const layerWith = (options: {
   /** A path, or a name on the PATH. */
   readonly program: string
-}): Layer.Layer<Search> => Layer.succeed(Search, Search.of({ search: (query) => search(options.program, query) }))
+}): Layer.Layer<Search> =>
+  Layer.succeed(
+    Search,
+    Search.of({
+      search: (query) => search(options.program, query),
+      files: (listing) => list(options.program, listing)
+    })
+  )
 
 /**
  * Searches with the ripgrep that comes with `@vscode/ripgrep`.
@@ -66,8 +97,10 @@ export const layer: Layer.Layer<Search> = Layer.unwrap(
   Effect.tryPromise(() => import("@vscode/ripgrep")).pipe(
     Effect.match({
       onSuccess: ({ rgPath }) => layerWith({ program: rgPath }),
-      onFailure: () =>
-        Layer.succeed(Search, Search.of({ search: () => Stream.fail(unavailable("it is not installed")) }))
+      onFailure: () => {
+        const failed = Stream.fail(unavailable("it is not installed"))
+        return Layer.succeed(Search, Search.of({ search: () => failed, files: () => failed }))
+      }
     })
   )
 )
@@ -78,53 +111,39 @@ const unavailable = (why: string) =>
     message: `The search engine (ripgrep) could not be started: ${why}. Search in another way.`
   })
 
+// -----------------------------------------------------------------------------
+// Contents
+// -----------------------------------------------------------------------------
+
 const search = (program: string, query: Query): Stream.Stream<Found, SearchFailed> =>
   Stream.unwrap(
     Effect.gen(function* () {
-      const isDirectory = yield* Effect.promise(() =>
-        fs.stat(query.path).then(
-          (stats) => stats.isDirectory(),
-          () => false
-        )
-      )
-      const cwd = isDirectory ? query.path : Path.dirname(query.path)
-      const parents = isDirectory ? yield* looksAbove(query.path) : true
-      const run = yield* start(program, argumentsOf(query, parents), cwd)
-      const reader = new RipgrepOutput.Reader()
+      const target = yield* targetOf(query.path)
+      const args = ["--json", ...(yield* rulesFor(target)), ...optionsOf(query), "--", target.operand]
+      const reader = new RipgrepOutput.Reader(target.path, target)
       const files = new Files()
-      return Stream.fromAsyncIterable<Uint8Array, SearchFailed>(run.child.stdout, other).pipe(
-        Stream.map((bytes): ReadonlyArray<Found> => reader.push(bytes).flatMap((record) => files.push(record))),
-        Stream.filter(Arr.isReadonlyArrayNonEmpty),
-        Stream.flattenArray,
-        Stream.concat(
-          Stream.unwrap(
-            Effect.map(run.exit, (exit) =>
-              files.finished
-                ? Stream.fromIterable(skippedOf(run.stderr()))
-                : exit.signal !== null
-                  ? Stream.fail(other(`it was ended by ${exit.signal}`))
-                  : Stream.fail(failureOf(run.stderr(), query))
-            )
+      const run = yield* start<Found>(program, args, target, (bytes, found) => {
+        for (const record of reader.push(bytes)) files.push(record, found)
+      })
+      return Stream.concat(
+        run.found,
+        Stream.unwrap(
+          Effect.map(run.exit, ({ signal, talk }) =>
+            files.finished
+              ? Stream.fromIterable<Found>([
+                  ...skippedOf(talk.complaints, target),
+                  { _tag: "End", ignored: talk.ignored }
+                ])
+              : Stream.fail(signal === null ? failureOf(talk.complaints, query) : other(`it was ended by ${signal}`))
           )
         )
       )
     })
   )
 
-// -----------------------------------------------------------------------------
-// The process
-// -----------------------------------------------------------------------------
-
-const argumentsOf = (query: Query, parents: boolean): ReadonlyArray<string> => [
-  "--no-config",
-  "--json",
+const optionsOf = (query: Query): ReadonlyArray<string> => [
   "--binary",
   "--crlf",
-  "--hidden",
-  "--no-require-git",
-  "--no-ignore-global",
-  "--no-ignore-exclude",
-  ...(parents ? [] : ["--no-ignore-parent"]),
   query.caseInsensitive === true ? "--ignore-case" : "--case-sensitive",
   ...(query.multiline === true ? ["--multiline"] : []),
   ...(query.before ? [`--before-context=${query.before}`] : []),
@@ -134,79 +153,264 @@ const argumentsOf = (query: Query, parents: boolean): ReadonlyArray<string> => [
   ...(query.glob === undefined || /^[*/]+$/.test(query.glob) ? [] : [`--glob=${query.glob}`]),
   // The last glob that matches wins.
   "--glob=!.git",
-  `--regexp=${query.pattern}`,
-  "--",
-  query.path
+  `--regexp=${query.pattern}`
 ]
+
+// -----------------------------------------------------------------------------
+// Names
+// -----------------------------------------------------------------------------
+
+const list = (program: string, listing: Listing): Stream.Stream<Listed, SearchFailed> =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      const glob = GlobPattern.make(listing.pattern)
+      if ("why" in glob) {
+        const message = `The pattern ${listing.pattern} is not valid: ${glob.why}. Put a backslash before a bracket that is part of a name.`
+        return yield* new SearchFailed({ reason: "InvalidFilter", message })
+      }
+      const target = yield* targetOf(listing.path)
+      const rules = yield* rulesFor(target)
+      const ignore = listing.ignored === true ? ["--no-ignore"] : []
+      const args = ["--files", "--null", ...rules, ...ignore, "--glob=!.git", "--", "."]
+      const names = new Names()
+      const run = yield* start<Listed>(program, args, target, (bytes, listed) => {
+        for (const name of names.push(bytes)) {
+          if (glob.matches(name)) listed.push({ _tag: "File", path: below(target, name) })
+        }
+      })
+      return Stream.concat(
+        run.found,
+        Stream.unwrap(
+          Effect.map(run.exit, ({ code, signal, talk }) => {
+            if (signal !== null) return Stream.fail(other(`it was ended by ${signal}`))
+            const skipped = skippedOf(talk.complaints, target)
+            // 1 is for no files at all, 2 for some that could not be listed.
+            return code === 0 || code === 1 || skipped.length > 0
+              ? Stream.fromIterable<Listed>([...skipped, { _tag: "End", ignored: talk.ignored }])
+              : Stream.fail(other(talk.complaints))
+          })
+        )
+      )
+    })
+  )
+
+/** Takes names apart that end in a NUL and start with `./`. */
+class Names {
+  private held: Buffer = Buffer.alloc(0)
+
+  push(bytes: Uint8Array): ReadonlyArray<string> {
+    const all = Buffer.concat([this.held, bytes])
+    const end = all.lastIndexOf(0) + 1
+    this.held = all.subarray(end)
+    const names: Array<string> = []
+    for (let from = 0; from < end;) {
+      const next = all.indexOf(0, from)
+      names.push(textOf(all.subarray(from + 2, next)))
+      from = next + 1
+    }
+    return names
+  }
+}
+
+// -----------------------------------------------------------------------------
+// The process
+// -----------------------------------------------------------------------------
+
+/** What is searched, and how ripgrep is told. */
+interface Target {
+  /** In the text form. */
+  readonly path: string
+  readonly isDirectory: boolean
+  /** Where ripgrep runs: the directory. */
+  readonly cwd: string
+  readonly operand: string
+  /** An open file or directory that ripgrep inherits as its descriptor 3. */
+  readonly handle: fs.FileHandle | undefined
+}
+
+const targetOf = Effect.fnUntraced(function* (path: string): Effect.fn.Return<Target, never, Scope.Scope> {
+  const bytes = FileName.toBuffer(FileName.parse(path))
+  const stats = yield* attempt(() => fs.stat(bytes))
+  const isDirectory = stats?.isDirectory() ?? false
+  const text = bytes.toString()
+  if (Buffer.from(text).equals(bytes)) {
+    return isDirectory
+      ? { path, isDirectory, cwd: text, operand: ".", handle: undefined }
+      : { path, isDirectory, cwd: Path.dirname(text), operand: `./${Path.basename(text)}`, handle: undefined }
+  }
+  const handle = yield* Effect.acquireRelease(
+    attempt(() => fs.open(bytes, constants.O_RDONLY | constants.O_NONBLOCK)),
+    (handle) => (handle === undefined ? Effect.void : attempt(() => handle.close()))
+  )
+  const inherited = "/proc/self/fd/3"
+  return isDirectory
+    ? { path, isDirectory, cwd: inherited, operand: ".", handle }
+    : { path, isDirectory, cwd: "/", operand: inherited, handle }
+})
+
+const attempt = <A>(run: () => Promise<A>): Effect.Effect<A | undefined> =>
+  Effect.promise(() => run().catch(() => undefined))
+
+/** The text form of a name. */
+const textOf = (bytes: Uint8Array): string => FileName.format(FileName.fromBuffer(bytes))
+
+/** The path, in the text form, of what is found below a directory. */
+const below = ({ path }: Target, name: string): string => (path.endsWith("/") ? path + name : `${path}/${name}`)
+
+/** Which files there are to a search. */
+const rulesFor = Effect.fnUntraced(function* (target: Target) {
+  const parents = target.isDirectory ? yield* looksAbove(target.path) : true
+  return [
+    "--no-config",
+    "--debug",
+    "--hidden",
+    "--no-require-git",
+    "--no-ignore-global",
+    "--no-ignore-exclude",
+    ...(parents ? [] : ["--no-ignore-parent"])
+  ]
+})
 
 /** Whether ignore files above a searched directory say anything about it: in a directory of the workspace, or in a repository. */
 const looksAbove = Effect.fnUntraced(function* (directory: string) {
   const { workspace } = yield* CurrentSession
-  const root = yield* Effect.promise(() => fs.realpath(workspace).catch(() => undefined))
-  if (root !== directory) return true
-  if (yield* exists(Path.join(directory, ".git"))) return false
-  for (let above = Path.dirname(directory); ; above = Path.dirname(above)) {
-    if (yield* exists(Path.join(above, ".git"))) return true
+  const root = yield* attempt(() => fs.realpath(workspace, { encoding: "buffer" }))
+  if (root === undefined || textOf(root) !== directory) return true
+  for (let above = directory; ; above = Path.dirname(above)) {
+    if (yield* exists(Path.join(above, ".git"))) return above !== directory
     if (above === Path.dirname(above)) return false
   }
 })
 
 const exists = (path: string) =>
-  Effect.promise(() =>
-    fs.access(path).then(
-      () => true,
-      () => false
-    )
+  Effect.map(
+    attempt(() => fs.stat(FileName.toBuffer(FileName.parse(path)))),
+    (stats) => stats !== undefined
   )
 
 interface Exit {
+  readonly code: number
   readonly signal: NodeJS.Signals | null
+  readonly talk: Talk
 }
 
-interface Run {
-  readonly child: Child
+interface Run<A> {
+  /** What was made of the output; whoever pulls gets all that came since. */
+  readonly found: Stream.Stream<A, SearchFailed>
   readonly exit: Effect.Effect<Exit>
-  readonly stderr: () => string
 }
 
-const start = (
+/** Starts ripgrep, and makes something of what it prints, as it comes. */
+const start = <A>(
   program: string,
   args: ReadonlyArray<string>,
-  cwd: string
-): Effect.Effect<Run, SearchFailed, Scope.Scope> =>
-  Effect.acquireRelease(
-    Effect.callback<Run & { readonly gone: Promise<unknown> }, SearchFailed>((resume) => {
-      // Nothing of the environment changes what ripgrep does, once it reads no configuration.
-      const child = spawn(program, args, { cwd, stdio: ["ignore", "pipe", "pipe"] })
-      const complaints: Array<Buffer> = []
-      let held = 0
-      child.stderr.on("data", (bytes: Buffer) => {
-        if (held < maxStderr) complaints.push(bytes)
-        held += bytes.length
-      })
-      const gone = new Promise<unknown>((done) => child.once("exit", done))
-      const closed = new Promise<Exit>((done) => child.once("close", (_code, signal) => done({ signal })))
-      child.once("error", (cause) => resume(Effect.fail(unavailable(cause.message))))
-      child.once("spawn", () =>
-        resume(
-          Effect.succeed({
-            child,
-            gone,
-            exit: Effect.promise(() => closed),
-            stderr: () => Buffer.concat(complaints).toString()
-          })
+  { cwd, handle }: Target,
+  read: (bytes: Buffer, found: Array<A>) => void
+): Effect.Effect<Run<A>, SearchFailed, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.callback<
+        { readonly child: ChildProcess; readonly gone: Promise<unknown>; readonly run: Run<A> },
+        SearchFailed
+      >((resume) => {
+        // Nothing of the environment changes what ripgrep does, once it reads no configuration.
+        const child = spawn(program, args, { cwd, stdio: ["ignore", "pipe", "pipe", handle?.fd ?? "ignore"] })
+        const talk = new Talk()
+        child.stderr!.on("data", (bytes: Buffer) => talk.push(bytes))
+        const gone = new Promise<unknown>((done) => child.once("exit", done))
+        const closed = new Promise<Exit>((done) =>
+          child.once("close", (code, signal) => done({ code: code ?? 0, signal, talk: talk.finish() }))
         )
-      )
-    }),
-    ({ child, gone }) =>
-      Effect.promise(() => {
-        child.stdout.destroy()
-        child.stderr.destroy()
-        if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve()
-        child.kill("SIGKILL")
-        return gone
-      })
+        const run = { found: foundOf(child.stdout!, read), exit: Effect.promise(() => closed) }
+        child.once("error", (cause) => resume(Effect.fail(unavailable(cause.message))))
+        child.once("spawn", () => resume(Effect.succeed({ child, gone, run })))
+      }),
+      ({ child, gone }) =>
+        Effect.promise(() => {
+          child.stdout!.destroy()
+          child.stderr!.destroy()
+          if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve()
+          child.kill("SIGKILL")
+          return gone
+        })
+    ),
+    ({ run }) => run
   )
+
+const foundOf = <A>(
+  output: Readable,
+  read: (bytes: Buffer, found: Array<A>) => void
+): Stream.Stream<A, SearchFailed> => {
+  let waiting: Array<A> = []
+  let end: Effect.Effect<never, SearchFailed | Cause.Done> | undefined
+  let wake: (() => void) | undefined
+  let timer: NodeJS.Timeout | undefined
+  const ended = (how: typeof end) => {
+    end ??= how
+    clearTimeout(timer)
+    wake?.()
+  }
+  output.on("data", (bytes: Buffer) => {
+    try {
+      read(bytes, waiting)
+    } catch (cause) {
+      ended(Effect.fail(other(cause)))
+      output.destroy()
+      return
+    }
+    if (waiting.length > maxAhead) output.pause()
+    if (waiting.length > 0) timer ??= setTimeout(() => wake?.(), gathering)
+  })
+  output.once("end", () => ended(Cause.done()))
+  output.once("error", (cause) => ended(Effect.fail(other(cause))))
+  // A stream that is destroyed neither ends nor fails.
+  output.once("close", () => ended(Cause.done()))
+  const pull = Effect.callback<Arr.NonEmptyReadonlyArray<A>, SearchFailed | Cause.Done>((resume) => {
+    wake = () => {
+      if (!Arr.isArrayNonEmpty(waiting)) {
+        if (end !== undefined) resume(end)
+        return
+      }
+      const found = waiting
+      wake = undefined
+      timer = undefined
+      waiting = []
+      output.resume()
+      resume(Effect.succeed(found))
+    }
+    if (end !== undefined || waiting.length > maxAhead) wake()
+    else if (waiting.length > 0) timer ??= setTimeout(() => wake?.(), gathering)
+  })
+  return Stream.fromPull(Effect.succeed(pull))
+}
+
+/** What ripgrep says beside its output: complaints, and, because of `--debug`, what it does. */
+class Talk {
+  /** Something was left out because of an ignore file. */
+  ignored = false
+  complaints = ""
+  private line = ""
+
+  push(bytes: Buffer): void {
+    const lines = (this.line + bytes.toString()).split("\n")
+    this.line = lines.pop()!
+    for (const line of lines) this.take(line)
+  }
+
+  finish(): this {
+    this.take(this.line)
+    return this
+  }
+
+  private take(line: string): void {
+    if (!line.startsWith("rg: DEBUG|")) {
+      if (this.complaints.length < maxStderr) this.complaints += `${line}\n`
+    } else if (!this.ignored && line.startsWith("rg: DEBUG|ignore::walk|")) {
+      // What a glob or a type leaves out is `Override` or `Types`.
+      this.ignored = / Ignore\(IgnoreMatch\(Gitignore\(/.test(line)
+    }
+  }
+}
 
 // -----------------------------------------------------------------------------
 // What it says
@@ -217,40 +421,45 @@ class Files {
   finished = false
   private waiting: Array<RipgrepOutput.Record & { readonly _tag: "Lines" }> = []
 
-  push(record: RipgrepOutput.Record): ReadonlyArray<Found> {
+  push(record: RipgrepOutput.Record, found: Array<Found>): void {
     switch (record._tag) {
       case "Summary":
         this.finished = true
-        return []
+        return
       case "Lines":
-        return this.waiting.push(record) > maxWaiting ? this.flush(Infinity) : []
+        if (this.waiting.push(record) > maxWaiting) this.flush(Infinity, found)
+        return
       case "FileEnd": {
         const { binaryOffset, path } = record
-        return binaryOffset === undefined
-          ? this.flush(Infinity)
-          : [...this.flush(binaryOffset), { _tag: "Skipped", path, why: `binary from byte ${binaryOffset + 1} on` }]
+        this.flush(binaryOffset ?? Infinity, found)
+        if (binaryOffset !== undefined) {
+          found.push({ _tag: "Skipped", path, why: `binary from byte ${binaryOffset + 1} on` })
+        }
       }
     }
   }
 
   /** The lines that start before `end`. To ripgrep a NUL ends a line, so numbers behind the first one are wrong. */
-  private flush(end: number): ReadonlyArray<Found> {
-    const records = this.waiting
+  private flush(end: number, found: Array<Found>): void {
+    for (const { line, lines, match, offset, path } of this.waiting) {
+      if (offset >= end) continue
+      for (let index = 0; index < lines.length; index++) {
+        found.push({ _tag: "Line", path, line: line + index, text: lines[index]!, match })
+      }
+    }
     this.waiting = []
-    return records
-      .filter(({ offset }) => offset < end)
-      .flatMap(({ line, lines, match, path }) =>
-        lines.map((text, index): Found => ({ _tag: "Line", path, line: line + index, text, match }))
-      )
   }
 }
 
-const skippedOf = (stderr: string): ReadonlyArray<Found> =>
-  stderr.split("\n").flatMap((line): ReadonlyArray<Found> => {
+const skippedOf = (stderr: string, target: Target): ReadonlyArray<Skipped> =>
+  stderr.split("\n").flatMap((line): ReadonlyArray<Skipped> => {
     const complaint = /^rg: (.+?): (?:IO error for operation on .+: )?(.+?)(?: \(os error \d+\))?$/.exec(line)
-    return complaint === null
-      ? []
-      : [{ _tag: "Skipped", path: complaint[1]!, why: PlainText.makeLine(complaint[2]!).toLowerCase() }]
+    if (complaint === null) return []
+    const [, name, why] = complaint
+    const path = name!.startsWith("./") ? below(target, textOf(Buffer.from(name!.slice(2)))) : name!
+    return [
+      { _tag: "Skipped", path: target.isDirectory ? path : target.path, why: PlainText.makeLine(why!).toLowerCase() }
+    ]
   })
 
 const other = (cause: unknown) =>

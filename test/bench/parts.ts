@@ -3,6 +3,9 @@
  * believe is not what another has to live with.
  */
 import * as Call from "./call.ts"
+import * as Files from "./files.ts"
+import * as Monitor from "./monitor.ts"
+import * as Process from "./process.ts"
 import * as Progress from "./progress.ts"
 import type { Comparison, Measured } from "./race.ts"
 import * as Start from "./start.ts"
@@ -12,4 +15,11 @@ export interface Part {
   readonly measure: (rounds: number) => Promise<ReadonlyArray<Measured>>
 }
 
-export const parts: Readonly<Record<string, Part>> = { call: Call, progress: Progress, start: Start }
+export const parts: Readonly<Record<string, Part>> = {
+  call: Call,
+  files: Files,
+  monitor: Monitor,
+  process: Process,
+  progress: Progress,
+  start: Start
+}

@@ -64,8 +64,8 @@ export interface Measured {
   readonly quartiles: readonly [lower: number, upper: number]
 }
 
-/** The ns in one of each. */
-const units = { "ns/call": 1, "ns/item": 1, ms: 1e6 }
+/** The ns in one of each, or bytes. */
+const units = { "ns/call": 1, "ns/item": 1, us: 1e3, ms: 1e6, MB: 1e6 }
 export type Unit = keyof typeof units
 
 export const race = async (contenders: ReadonlyArray<Contender>, options: Options): Promise<Samples> => {

@@ -6,12 +6,18 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
-import { execFileSync } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
+import * as fs from "node:fs"
 import * as path from "node:path"
 import * as NodeWorkspaceFiles from "../../layers/node/WorkspaceFiles.ts"
 import * as Ripgrep from "../../layers/node/Ripgrep.ts"
+import { CurrentClocks } from "../../src/Clocks.ts"
 import { type Found, type Query, Search } from "../../src/Search.ts"
 import type * as Tool from "../../src/Tool.ts"
+import * as ToolCall from "../../src/ToolCall.ts"
+import type * as ToolEvent from "../../src/ToolEvent.ts"
+import * as ToolRegistry from "../../src/ToolRegistry.ts"
+import * as ToolRuntime from "../../src/ToolRuntime.ts"
 import * as ToolStream from "../../src/ToolStream.ts"
 import { WorkspaceFiles } from "../../src/WorkspaceFiles.ts"
 import * as Grep from "../../tools/Grep.ts"
@@ -19,10 +25,16 @@ import * as Workspace from "../layers/node/Workspace.ts"
 
 type Parameters = Tool.Parameters<typeof Grep.Grep>
 
-const grep = (root: string, parameters: Parameters) =>
+const grep = (root: string, parameters: Parameters, engine = Ripgrep.layer) =>
   Effect.flatMap(Grep.Grep, ({ execute }) => ToolStream.runResult(execute(parameters))).pipe(
     Effect.provide(
-      Workspace.within(root, Layer.provide(Grep.layer, Layer.merge(NodeWorkspaceFiles.layer, Ripgrep.layer)))
+      Workspace.within(
+        root,
+        Layer.provide(
+          Grep.layer,
+          Layer.merge(NodeWorkspaceFiles.layerWith({ state: path.join(path.dirname(root), "state") }), engine)
+        )
+      )
     )
   )
 
@@ -39,13 +51,13 @@ const over = (search: (query: Query) => Stream.Stream<Found>) => {
     WorkspaceFiles.of({
       open: () => Effect.die("not asked"),
       resolve: () => Effect.succeed({ path: "/ws", type: "directory" }),
-      display: () => Effect.succeed(".")
+      display: () => Effect.succeed("."),
+      list: () => Effect.die("not asked"),
+      hold: () => Effect.die("not asked")
     })
   )
-  return Effect.provide(
-    Grep.Grep,
-    Layer.provide(Grep.layer, Layer.merge(files, Layer.succeed(Search, Search.of({ search }))))
-  )
+  const found = Layer.succeed(Search, Search.of({ search, files: () => Stream.die("not asked") }))
+  return Effect.provide(Grep.Grep, Layer.provide(Grep.layer, Layer.merge(files, found)))
 }
 
 const line = (path: string, line: number, text = "x"): Found => ({ _tag: "Line", path, line, text, match: true })
@@ -113,7 +125,146 @@ describe("grep", () => {
       )
       assert.strictEqual(first.total, 3000)
       assert.match(shown(first)[1]!, /^Showing 100 of 3000 matching lines\./)
-      assert.deepStrictEqual(yield* grep(root, { pattern: "x", limit: 100 }), first)
+      for (let run = 0; run < 2; run++) {
+        assert.deepStrictEqual(yield* grep(root, { pattern: "x", limit: 100 }), first)
+      }
+    })
+  )
+
+  it.live("C93, C57: every pattern is searched for, in files of every name, and runs nothing", () =>
+    Effect.gen(function* () {
+      const lines = ["--pre=PROGRAM", "--help", "-e", "->", "- [ ]", "--"]
+      const names = ["-rf", "--pre=sh", "new\nline.txt", "$(touch PWN)"]
+      const { root, top } = yield* Workspace.make(
+        Object.fromEntries(names.map((name) => [name, `${lines.join("\n")}\n`]))
+      )
+      const program = path.join(top, "p.sh")
+      fs.writeFileSync(program, `#!/bin/sh\ntouch ${top}/ran\n`, { mode: 0o755 })
+      for (const pattern of [`--pre=${program}|--pre=PROGRAM`, "--help", "-e", "->", "- \\[ \\]", "--"]) {
+        const matches = yield* grep(root, { pattern, mode: "files" })
+        assert.deepStrictEqual(
+          matches.files.map(({ path }) => path),
+          ["$(touch PWN)", "--pre=sh", "-rf", "new\\x0aline.txt"],
+          pattern
+        )
+      }
+      for (const name of ["-rf", "--pre=sh", "new\\x0aline.txt", "$(touch PWN)"]) {
+        assert.strictEqual((yield* grep(root, { pattern: "^-e$", path: name })).total, 1, name)
+      }
+      assert.isFalse(fs.existsSync(path.join(top, "ran")) || fs.existsSync(path.join(root, "PWN")))
+    })
+  )
+
+  it.live("C95: look-around and back-references are failures, never no matches", () =>
+    Effect.gen(function* () {
+      const { root } = yield* Workspace.make({ f: "foobar\naa\n" })
+      for (const pattern of ["(?=foo)bar", "(a)\\1"]) {
+        const failed = yield* Effect.flip(grep(root, { pattern }))
+        assert(failed._tag === "SearchFailed" && /not supported/.test(failed.message), failed.message)
+      }
+    })
+  )
+
+  it.live("C99: a NUL hides no match, in a folder or by name", () =>
+    Effect.gen(function* () {
+      const { root } = yield* Workspace.make({ "nul.ts": "NEEDLE two\0bin\n" })
+      for (const at of [".", "nul.ts"]) {
+        const [text, notes] = shown(yield* grep(root, { pattern: "NEEDLE", path: at }))
+        assert.match(text!, /^nul\.ts:1:NEEDLE two(␀bin)?$/)
+        assert.strictEqual(notes, "1 file skipped: nul.ts (binary from byte 11 on).")
+      }
+    })
+  )
+
+  it.live("C101, C102: ignored files are left out, which is said, unless path names them; hidden ones are found", () =>
+    Effect.gen(function* () {
+      const { root } = yield* Workspace.make({
+        ".gitignore": "dist/\n",
+        "dist/app.js": "x",
+        ".env": "x",
+        ".git/c": "x"
+      })
+      const matches = yield* grep(root, { pattern: "x" })
+      assert.deepStrictEqual([shown(matches)[0], matches.ignored], [".env:1:x", true])
+      assert.match(shown(matches)[1]!, /^Ignored files were left out/)
+      for (const at of ["dist", "dist/app.js"]) {
+        assert.deepStrictEqual(shown(yield* grep(root, { pattern: "x", path: at })), ["dist/app.js:1:x"])
+      }
+    })
+  )
+
+  it.live("C104: an open pipe on the input of the process is left alone", () =>
+    Effect.gen(function* () {
+      const { root } = yield* Workspace.make({ a: "x\n" })
+      const script = path.join(import.meta.dirname, "grepping.ts")
+      const child = spawn(process.execPath, [script, root], { stdio: ["pipe", "pipe", "inherit"] })
+      yield* Effect.addFinalizer(() => Effect.sync(() => child.kill("SIGKILL")))
+      child.stdin.write("x of the protocol\n")
+      let output = ""
+      const answered = yield* Effect.promise(
+        () =>
+          new Promise<string>((done) =>
+            child.stdout.on("data", (bytes) => ((output += bytes), output.includes("end") && done(output)))
+          )
+      ).pipe(Effect.timeout("20 seconds"))
+      assert.strictEqual(answered, '["a:1:x"]\nx of the protocol\nend\n')
+    })
+  )
+
+  it.live("what was found is kept when the call is cancelled, or its time is up", () =>
+    Effect.gen(function* () {
+      const { root, top } = yield* Workspace.make()
+      const record = (type: string, rest: object) => JSON.stringify({ type, data: { path: { text: "./a" }, ...rest } })
+      const program = path.join(top, "engine")
+      const found = record("match", { lines: { text: "x\n" }, line_number: 1, absolute_offset: 0, submatches: [] })
+      fs.writeFileSync(
+        program,
+        `#!/bin/sh\nprintf '%s\\n' '${found}' '${record("end", { binary_offset: null })}'; exec sleep 100\n`,
+        { mode: 0o755 }
+      )
+      const ports = Layer.merge(
+        NodeWorkspaceFiles.layerWith({ state: path.join(top, "state") }),
+        Ripgrep.layerWith({ program })
+      )
+      const layer = ToolRuntime.layer.pipe(
+        Layer.provide(ToolRegistry.layer(Grep.Grep)),
+        Layer.provide(Layer.provide(Grep.layer, ports))
+      )
+      yield* Effect.gen(function* () {
+        const runtime = yield* ToolRuntime.ToolRuntime
+        const call = yield* ToolCall.make({ name: "grep", parameters: { pattern: "x" } })
+        const seen: Array<ToolEvent.ToolEvent> = []
+        const cancelled = yield* Stream.runForEach(runtime.events(call), (event) => {
+          seen.push(event)
+          return event._tag === "Progress" ? Effect.forkChild(runtime.cancel(call.callId, "enough")) : Effect.void
+        }).pipe(Effect.as(seen))
+        const timed = yield* Stream.runCollect(
+          runtime.events(yield* ToolCall.make({ name: "grep", parameters: { pattern: "x" } }))
+        ).pipe(Effect.provideService(CurrentClocks, { total: "1 second" }))
+        for (const [events, tag] of [
+          [cancelled, "Interrupted"],
+          [timed, "TimedOut"]
+        ] as const) {
+          const last = events.at(-1)
+          assert(last?._tag === "Terminal" && last.result._tag === "Failure")
+          const { reason } = last.result.error
+          assert(reason._tag === tag && "partial" in reason && reason.partial !== undefined, reason._tag)
+          assert.deepStrictEqual(reason.partial.content, [
+            { type: "text", text: "a:1:x" },
+            { type: "text", text: "The search stopped early: there may be more than one matching line." }
+          ])
+        }
+      }).pipe(Effect.provide(Workspace.within(root, layer)))
+    })
+  )
+
+  it.effect("the model reads at most 50,000 bytes", () =>
+    Effect.gen(function* () {
+      const wide = Array.from({ length: 1000 }, (_, index) => line("/ws/a", index + 1, "é".repeat(400)))
+      const { execute } = yield* over(() => Stream.fromIterable(wide))
+      const [text, notes] = shown(yield* ToolStream.runResult(execute({ pattern: "y", limit: 1000 })))
+      assert.isAtMost(new TextEncoder().encode(text).length, 50_000)
+      assert.match(notes!, /^Cut at 50000 bytes: the first 6\d of 1000 lines are above/)
     })
   )
 
@@ -175,11 +326,11 @@ describe("grep", () => {
     })
   )
 
-  it.effect("keeps of long lines and odd names what can be shown on one line", () =>
+  it.effect("keeps of long lines what is worth showing", () =>
     Effect.gen(function* () {
-      const { execute } = yield* over(() => Stream.make(line("/ws/new\nline", 1, "y".repeat(3000))))
+      const { execute } = yield* over(() => Stream.make(line("/ws/a", 1, "y".repeat(3000))))
       const matches = yield* ToolStream.runResult(execute({ pattern: "y" }))
-      assert.deepStrictEqual(shown(matches), [`new␊line:1:${"y".repeat(499)}…`])
+      assert.deepStrictEqual(shown(matches), [`a:1:${"y".repeat(499)}…`])
     })
   )
 

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { execFileSync } from "node:child_process"
+import * as fs from "node:fs"
 import * as path from "node:path"
 import * as NodeWorkspaceFiles from "../../layers/node/WorkspaceFiles.ts"
 import type * as Tool from "../../src/Tool.ts"
@@ -16,7 +17,12 @@ type Parameters = Tool.Parameters<typeof ReadFile.ReadFile>
 
 const read = (root: string, parameters: Parameters) =>
   Effect.flatMap(ReadFile.ReadFile, ({ execute }) => ToolStream.runResult(execute(parameters))).pipe(
-    Effect.provide(Workspace.within(root, Layer.provide(ReadFile.layer, NodeWorkspaceFiles.layer)))
+    Effect.provide(
+      Workspace.within(
+        root,
+        Layer.provide(ReadFile.layer, NodeWorkspaceFiles.layerWith({ state: path.join(path.dirname(root), "state") }))
+      )
+    )
   )
 
 /** The file `f` alone. */
@@ -68,6 +74,7 @@ describe("read_file", () => {
       assert.deepStrictEqual((yield* textOf("\n\n")).lines, ["", ""])
       const last = yield* textOf("l1\nl2\n", { offset: 2, limit: 10 })
       assert.deepStrictEqual(shown(last), ["l2", "[f: line 2 of 2]"])
+      assert.deepStrictEqual(shown(yield* textOf("l1\nl2", { offset: 2 })), ["l2", "[f: line 2 of 2]"])
     })
   )
 
@@ -212,6 +219,86 @@ describe("read_file", () => {
     })
   )
 
+  it.live("C57: a file is read by its listed name", () =>
+    Effect.gen(function* () {
+      const { root } = yield* Workspace.make({ "-rf": "1", "new\nline.txt": "2", "$(touch PWN)": "3", "q'\"q": "4" })
+      fs.writeFileSync(Buffer.concat([Buffer.from(`${root}/`), Buffer.from([0xff])]), "5")
+      for (const [name, line] of [
+        ["-rf", "1"],
+        ["new\\x0aline.txt", "2"],
+        ["$(touch PWN)", "3"],
+        ["q'\"q", "4"],
+        ["\\xff", "5"]
+      ] as const) {
+        const success = yield* text(read(root, { path: name }))
+        assert.deepStrictEqual([success.lines, success.path], [[line], name])
+      }
+      assert.isFalse(fs.existsSync(path.join(root, "PWN")))
+    })
+  )
+
+  it.live("C59: a name that only looks like that of one file is read as that file, and the answer says so", () =>
+    Effect.gen(function* () {
+      const { root } = yield* Workspace.make({
+        "d/Shot 1.01\u202fAM.txt": "shot",
+        "cafe\u0301.txt": "cafe",
+        "two\u00a0x": "a",
+        "two\u2009x": "b",
+        readme: "c"
+      })
+      for (const [asked, name, line] of [
+        ["d/Shot 1.01 AM.txt", "d/Shot 1.01\u202fAM.txt", "shot"],
+        ["caf\u00e9.txt", "cafe\u0301.txt", "cafe"]
+      ] as const) {
+        const success = yield* text(read(root, { path: asked }))
+        assert.deepStrictEqual([success.lines, success.path, success.askedFor], [[line], name, asked])
+        assert.match(shown(success).at(-1)!, /^\[There is no .*: this is the only file whose name looks like it\.\]$/)
+      }
+      for (const asked of ["two x", "Readme"]) {
+        const failed = yield* Effect.flip(read(root, { path: asked }))
+        assert.match(failed.message, /does not exist\. Did you mean/, asked)
+      }
+    })
+  )
+
+  it.live("skips lines wherever pieces of the file end", () =>
+    Effect.gen(function* () {
+      const lines = Array.from({ length: 120_000 }, (_, index) => `${index + 1} ${"x".repeat(index % 23)}`)
+      const { root } = yield* Workspace.make({ f: lines.join("\n") })
+      const lengths = lines.map((line) => line.length + 1)
+      const ends = [512 * 1024, 1024 * 1024, 1536 * 1024].map((end) => {
+        let line = 0
+        for (let at = 0; at <= end; line++) at += lengths[line]!
+        return line
+      })
+      for (const offset of [...ends, ...ends.map((line) => line + 1), ...ends.map((line) => line - 1), 120_000]) {
+        const success = yield* text(read(root, { path: "f", offset, limit: 2 }))
+        assert.deepStrictEqual([success.lines, success.firstLine], [lines.slice(offset - 1, offset + 1), offset])
+      }
+      assert.match((yield* Effect.flip(read(root, { path: "f", offset: 120_001 }))).message, /\(120000 lines\)/)
+    })
+  )
+
+  it.live("memory is constant: lines far into 200 MB are read in much less", () =>
+    Effect.gen(function* () {
+      const { root } = yield* Workspace.make()
+      const block = "0123456789 0123456789 0123456789 0123456789 0123456789\n".repeat(19_000)
+      const handle = fs.openSync(path.join(root, "big"), "w")
+      for (let written = 0; written < 200e6;) written += fs.writeSync(handle, block)
+      fs.closeSync(handle)
+      yield* read(root, { path: "big", limit: 1 })
+      const before = process.memoryUsage().rss
+      let peak = before
+      const timer = setInterval(() => (peak = Math.max(peak, process.memoryUsage().rss)), 1)
+      const success = yield* text(read(root, { path: "big", offset: 3_600_001, limit: 2 }))
+      const long = yield* Effect.flip(read(root, { path: "big", offset: 100_000_000 }))
+      clearInterval(timer)
+      assert.strictEqual(success.lines.length, 2)
+      assert.match(long.message, /past the end of big \(\d{7} lines\)/)
+      assert.isBelow((peak - before) / 1e6, 64)
+    })
+  )
+
   it.effect("reads a file of any size in pieces, from the side that is near", () =>
     Effect.gen(function* () {
       // Ten terabytes of numbered lines of 16 bytes, of which nothing exists but what is read.
@@ -234,7 +321,9 @@ describe("read_file", () => {
         WorkspaceFiles.of({
           open: () => Effect.succeed(file),
           resolve: () => Effect.die("not asked"),
-          display: () => Effect.succeed("huge")
+          display: () => Effect.succeed("huge"),
+          list: () => Effect.die("not asked"),
+          hold: () => Effect.die("not asked")
         })
       )
       const { execute } = yield* Effect.provide(ReadFile.ReadFile, Layer.provide(ReadFile.layer, files))
@@ -245,7 +334,7 @@ describe("read_file", () => {
       assert.match(shown(tail)[1]!, /2 lines near the end; there is more: continue with offset -1/)
       const middle = yield* text(ToolStream.runResult(execute({ path: "huge", offset: 50_001, limit: 1 })))
       assert.deepStrictEqual(middle.lines.map(Number), [50_000])
-      assert.isBelow(bytesRead, 2_000_000)
+      assert.isBelow(bytesRead, 4_000_000)
     })
   )
 

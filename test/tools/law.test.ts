@@ -8,9 +8,15 @@ import * as NodeWorkspaceFiles from "../../layers/node/WorkspaceFiles.ts"
 import * as Ripgrep from "../../layers/node/Ripgrep.ts"
 import * as LawCheck from "../../layers/testing/LawCheck.ts"
 import * as ScriptedProcess from "../../layers/testing/ScriptedProcess.ts"
+import type { Search } from "../../src/Search.ts"
+import type { WorkspaceFiles } from "../../src/WorkspaceFiles.ts"
 import * as Bash from "../../tools/bash/Bash.ts"
+import * as EditFile from "../../tools/edit-file/EditFile.ts"
+import * as Glob from "../../tools/Glob.ts"
 import * as Grep from "../../tools/Grep.ts"
+import * as ListDir from "../../tools/ListDir.ts"
 import * as ReadFile from "../../tools/ReadFile.ts"
+import * as WriteFile from "../../tools/WriteFile.ts"
 import * as Workspace from "../layers/node/Workspace.ts"
 
 const tree: Workspace.Tree = {
@@ -21,6 +27,9 @@ const tree: Workspace.Tree = {
 }
 
 const files = Layer.merge(NodeWorkspaceFiles.layer, Ripgrep.layer)
+
+/** What writes leaves its notes there. */
+const filesAt = (top: string) => Layer.merge(NodeWorkspaceFiles.layerWith({ state: `${top}/state` }), Ripgrep.layer)
 
 const paths = ["a.txt", "b/c.md", "d.bin", "e.txt", "nowhere", "b", "../out"]
 
@@ -66,6 +75,56 @@ describe("the law holds for", () => {
         Effect.provide(Workspace.within(root, Layer.provide(Grep.layer, files)))
       )
       assert.isAbove(report.calls, 40)
+    })
+  )
+
+  it.live("list_dir and glob", () =>
+    Effect.gen(function* () {
+      const { root, top } = yield* Workspace.make({ ...tree, ".gitignore": "*.bin\n" })
+      const within = <A, E>(layer: Layer.Layer<A, E, WorkspaceFiles | Search>) =>
+        Effect.provide(Workspace.within(root, Layer.provide(layer, filesAt(top))))
+      const listed = yield* LawCheck.check(ListDir.ListDir, {
+        ...options,
+        steps: 2,
+        parameters: [{ depth: 3, limit: 2 }, { path: "b" }, { path: "a.txt" }]
+      }).pipe(within(ListDir.layer))
+      const found = yield* LawCheck.check(Glob.Glob, {
+        ...options,
+        steps: 2,
+        parameters: [{ pattern: "**" }, { pattern: "d.bin" }, { pattern: "{" }, { pattern: "*", path: ".." }]
+      }).pipe(within(Glob.layer))
+      for (const { endings } of [listed, found]) {
+        assert.isAbove(endings["Success"] ?? 0, 0)
+        assert.isAbove(endings["ToolFailed"] ?? 0, 0)
+      }
+    })
+  )
+
+  it.live("write_file and edit_file", () =>
+    Effect.gen(function* () {
+      const { root, top } = yield* Workspace.make({ ...tree, "f.txt": "one two one" })
+      const written = yield* LawCheck.check(WriteFile.WriteFile, {
+        ...options,
+        steps: 2,
+        parameters: [
+          { path: "new/file", content: "one" },
+          { path: "f.txt", content: "" },
+          { path: "../out", content: "" }
+        ]
+      }).pipe(Effect.provide(Workspace.within(root, Layer.provide(WriteFile.layer, filesAt(top)))))
+      const edited = yield* LawCheck.check(EditFile.EditFile, {
+        ...options,
+        steps: 2,
+        parameters: [
+          { path: "a.txt", oldText: "o", newText: "oo", replaceAll: true },
+          { path: "a.txt", oldText: "o", newText: "x" },
+          { path: "nowhere", oldText: "o", newText: "x" }
+        ]
+      }).pipe(Effect.provide(Workspace.within(root, Layer.provide(EditFile.layer, filesAt(top)))))
+      for (const { endings } of [written, edited]) {
+        assert.isAbove(endings["Success"] ?? 0, 0)
+        assert.isAbove(endings["ToolFailed"] ?? 0, 0)
+      }
     })
   )
 

@@ -5,17 +5,19 @@
  *
  * @since 0.1.0
  */
+import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
+import { pieces } from "../../src/BoundedText.ts"
+import * as CommandTask from "../../src/CommandTask.ts"
 import { ExitStatus, LeftBehind, type Output, Processes, SpawnFailed } from "../../src/Processes.ts"
+import { Spilled } from "../../src/Spill.ts"
+import { TerminalDecoder, TerminalText } from "../../src/TerminalText.ts"
 import * as Tool from "../../src/Tool.ts"
 import * as ToolContent from "../../src/ToolContent.ts"
 import * as ToolStream from "../../src/ToolStream.ts"
-import { pieces } from "./BoundedText.ts"
-import { TerminalDecoder, TerminalText } from "./TerminalText.ts"
 
 /** Bytes of output kept at each end: some 4,000 tokens. A model that needs more asks the command for less. */
 const keptBytes = 15_000
@@ -36,6 +38,7 @@ const known = {
   stdoutBytes: Schema.Natural.annotate({ description: "Bytes written to stdout." }),
   stderrBytes: Schema.Natural.annotate({ description: "Bytes written to stderr." }),
   omittedBytes: Schema.Natural.annotate({ description: "Bytes left out of the middle of `output`." }),
+  spill: Schema.optionalKey(Spilled.annotate({ description: "Where all of the raw output is, if some is omitted." })),
   leftBehind: Schema.Array(LeftBehind).annotate({ description: "Processes that outlived the command." }),
   durationMs: Schema.Natural
 }
@@ -62,6 +65,17 @@ export const Completed = Schema.Struct({
 })
 export type Completed = typeof Completed.Type
 
+/**
+ * A command that goes on in the background, as a task of the session.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const Started = Schema.Struct({
+  taskId: Schema.String.annotate({ description: "Names it to the tools for tasks." })
+})
+export type Started = typeof Started.Type
+
 /** What a model reads: the output, and how it ended. Two items, so that no output can pass for the status. */
 const content = (
   { durationMs, leftBehind, omittedBytes, output }: Partial,
@@ -82,7 +96,8 @@ const content = (
   )
 ]
 
-const isError = ({ exit }: Completed): boolean => exit._tag !== "Exited" || exit.code !== 0
+const isError = (success: Completed | Started): boolean =>
+  "exit" in success && (success.exit._tag !== "Exited" || success.exit.code !== 0)
 
 /**
  * Runs a command as `bash -c COMMAND` does, without a terminal, with an empty
@@ -94,6 +109,10 @@ const isError = ({ exit }: Completed): boolean => exit._tag !== "Exited" || exit
  * The call ends when the command itself exits. What it left in the background is
  * ended then, and named in the result.
  *
+ * In the background, a command is a task of the session and the result is its id,
+ * at once. So is that of a call whose command the session takes to the background
+ * while it runs, see `Tasks.background`. `timeoutMs` then holds for the task.
+ *
  * @category tools
  * @since 0.1.0
  */
@@ -102,7 +121,9 @@ export class Bash extends Tool.Service<Bash>()("bash", {
   description:
     "Runs a command in bash, in the workspace, and returns its output and exit status. There is no terminal " +
     "and stdin is empty, so commands must not ask questions. Each call is a new shell: variables and `cd` are not kept. " +
-    "Processes left in the background are ended when the command exits. Long output is cut in the middle.",
+    "Processes left in the background by `&` are ended when the command exits; for a server, or work of minutes, set " +
+    "`background`: the result is a task id at once, for task_output, wait_tasks and kill_task. " +
+    "Long output is cut in the middle.",
   parameters: {
     command: Schema.NonEmptyString.annotate({
       description: "The command, or a whole script. Run as `bash -c COMMAND`."
@@ -121,23 +142,31 @@ export class Bash extends Tool.Service<Bash>()("bash", {
       Schema.Record(Schema.String, Schema.String).annotate({
         description: "Environment variables to set for the command."
       })
+    ),
+    background: Schema.optionalKey(
+      Schema.Boolean.annotate({ description: "Run it as a task, and do not wait for it. Default: false." })
     )
   },
   progress: Schema.Struct({ stream: Schema.Literals(["stdout", "stderr"]), text: Schema.String }),
-  success: Completed,
+  success: Schema.Union([Completed, Started]),
   partial: Partial,
   failure: SpawnFailed,
   isError,
   hints: { readOnly: false, destructive: true, idempotent: false, openWorld: true },
-  // More than processes get between SIGTERM and SIGKILL: nearly every command is stopped and none given up.
-  clocks: ({ timeoutMs }) => ({ grace: 3_000, ...(timeoutMs === undefined ? {} : { total: timeoutMs }) }),
-  toContent: (completed) => {
-    const { exit, withheld } = completed
+  clocks: ({ background, timeoutMs }) => ({
+    // More than processes get between SIGTERM and SIGKILL: nearly every command is stopped and none given up.
+    grace: 3_000,
+    // In the background it is the task's, not the call's.
+    ...(timeoutMs === undefined || background === true ? {} : { total: timeoutMs })
+  }),
+  toContent: (success) => {
+    if (!("exit" in success)) return [ToolContent.text(`Runs in the background as ${success.taskId}.`)]
+    const { exit, withheld } = success
     return content(
-      completed,
+      success,
       exit._tag === "Exited" ? `Exit status ${exit.code}.` : `Killed by ${exit.signal}.`,
       // Only where it may be the reason.
-      isError(completed) && withheld.length > 0 && `Environment variables not passed on: ${withheld.join(", ")}.`
+      isError(success) && withheld.length > 0 && `Environment variables not passed on: ${withheld.join(", ")}.`
     )
   },
   toPartialContent: (partial) => content(partial, "Stopped before its end.")
@@ -150,33 +179,39 @@ export class Bash extends Tool.Service<Bash>()("bash", {
 export const layer = Bash.toLayer(
   Effect.gen(function* () {
     const processes = yield* Processes
+    const commands = yield* CommandTask.make
 
-    return ({ command, cwd, env }: Tool.Parameters<typeof Bash>) =>
-      ToolStream.suspend(() => {
-        const screen = new Screen()
-        return ToolStream.callback<Progress, Completed, SpawnFailed, Scope.Scope>(
-          Effect.fnUntraced(function* (emit) {
-            screen.start(yield* Clock.Clock)
-            const process = yield* processes.spawn({ program: "bash", args: argumentsOf(command), cwd, env })
-            return yield* Effect.gen(function* () {
-              yield* Stream.runForEach(process.output, (output) => emitAll(emit, output.stream, screen.write(output)))
-              for (const stream of streams) yield* emitAll(emit, stream, screen.end(stream))
-              const exit = yield* process.exit
-              screen.leftBehind = yield* process.sweep
-              return { exit, ...screen.known(), withheld: process.withheld }
-            }).pipe(
-              // A command that is stopped takes its group with it. What left the group is what there is to tell.
-              Effect.onInterrupt(() =>
-                Effect.map(process.sweep, (left) => {
-                  screen.leftBehind = left.filter(({ fate }) => fate === "alive")
-                })
-              )
-            )
-          })
-        ).pipe(ToolStream.withPartial(() => screen.known()))
-      })
+    return ({ background, command, cwd, env, timeoutMs }: Tool.Parameters<typeof Bash>) => {
+      const spawn = processes.spawn({ program: "bash", args: argumentsOf(command), cwd, env })
+      const options: CommandTask.Options = { command, spawn, timeoutMs }
+      return background === true
+        ? ToolStream.fromEffect(Effect.map(commands.background(options), ({ id }): Started => ({ taskId: id })))
+        : inForeground(commands, options)
+    }
   })
 )
+
+const inForeground = (commands: CommandTask.Commands, options: CommandTask.Options) =>
+  ToolStream.suspend(() => {
+    const screen = new Screen()
+    return ToolStream.callbackArray<Progress, Completed | Started, SpawnFailed, Scope.Scope>(
+      Effect.fnUntraced(function* (emit) {
+        screen.start(yield* Clock.Clock)
+        const command = yield* commands.foreground(options, {
+          output: (output) => emitAll(emit, screen.write(output)),
+          end: Effect.suspend(() =>
+            Effect.forEach(streams, (stream) => emitAll(emit, screen.end(stream)), { discard: true })
+          )
+        })
+        const outcome = yield* Effect.onInterrupt(command.outcome, () => screen.stopped(command))
+        if ("taskId" in outcome) return outcome
+        screen.leftBehind = outcome.leftBehind
+        const known = screen.known()
+        const spill = yield* command.keep(known.omittedBytes > 0)
+        return { exit: outcome.exit, ...known, ...(spill && { spill }), withheld: command.withheld }
+      })
+    ).pipe(ToolStream.withPartial(() => screen.known()))
+  })
 
 type Progress = Tool.Progress<typeof Bash>
 
@@ -209,14 +244,14 @@ const argumentsOf = (command: string): ReadonlyArray<string> => {
 }
 
 const emitAll = (
-  emit: (progress: Progress) => Effect.Effect<void>,
-  stream: Progress["stream"],
-  text: string
-): Effect.Effect<void> => Effect.forEach(pieces(text), (text) => emit({ stream, text }), { discard: true })
+  emit: (progress: Arr.NonEmptyReadonlyArray<Progress>) => Effect.Effect<void>,
+  shown: ReadonlyArray<Progress>
+): Effect.Effect<void> => (Arr.isReadonlyArrayNonEmpty(shown) ? emit(shown) : Effect.void)
 
 /** What one call has seen so far. */
 class Screen {
   leftBehind: ReadonlyArray<LeftBehind> = []
+  spill: Spilled | undefined
   private readonly text = new TerminalText(keptBytes)
   private readonly decoders = { stdout: new TerminalDecoder(), stderr: new TerminalDecoder() }
   private readonly bytes = { stdout: 0, stderr: 0 }
@@ -227,15 +262,29 @@ class Screen {
     this.elapsedMs = () => Math.max(0, Math.round(clock.currentTimeMillisUnsafe() - startedAt))
   }
 
-  /** Gives what is shown of it, as text. */
-  write({ bytes, stream }: Output): string {
+  /** Gives what is shown of it. */
+  write({ bytes, stream }: Output): ReadonlyArray<Progress> {
     this.bytes[stream] += bytes.length
-    return this.show(this.decoders[stream].decode(bytes))
+    const decoder = this.decoders[stream]
+    const plain = decoder.decodePlain(bytes)
+    if (plain === undefined) return this.show(stream, decoder.decode(bytes))
+    this.text.writePlain(bytes)
+    return pieces(plain, true).map((text) => ({ stream, text }))
   }
 
   /** No more comes of this stream. */
-  end(stream: Output["stream"]): string {
-    return this.show(this.decoders[stream].end())
+  end(stream: Output["stream"]): ReadonlyArray<Progress> {
+    return this.show(stream, this.decoders[stream].end())
+  }
+
+  /** A command that is stopped takes its group with it. What left the group is what there is to tell. */
+  stopped(command: CommandTask.Foreground): Effect.Effect<void> {
+    return Effect.flatMap(command.stop("its call"), ({ leftBehind }) => {
+      this.leftBehind = leftBehind.filter(({ fate }) => fate === "alive")
+      return Effect.map(command.keep(this.known().omittedBytes > 0), (spill) => {
+        this.spill = spill
+      })
+    })
   }
 
   known(): Partial {
@@ -245,13 +294,14 @@ class Screen {
       stdoutBytes: this.bytes.stdout,
       stderrBytes: this.bytes.stderr,
       omittedBytes,
+      ...(this.spill && { spill: this.spill }),
       leftBehind: this.leftBehind,
       durationMs: this.elapsedMs()
     }
   }
 
-  private show(text: string): string {
+  private show(stream: Output["stream"], text: string): ReadonlyArray<Progress> {
     this.text.write(text)
-    return text
+    return pieces(text).map((text) => ({ stream, text }))
   }
 }

@@ -5,47 +5,34 @@
  *
  * - A command leads a session of its own, and in it a group. Most of what it
  *   starts stays in the group; some programs make groups of their own in the same
- *   session (`timeout`, a shell with job control). All groups of the session are
- *   ended. What makes a session of its own (`setsid`) has left.
- * - The session is over when none of its processes runs. Zombies do not run: in a
- *   container whose first process reaps late, or never, they stay for a while.
- * - Once it is over it is never signalled again: its number may by then belong to
- *   somebody else. While any process of a group or session exists, zombies
- *   included, the kernel does not give its number away.
- * - Who is in a session is read from /proc. Where that is missing, only the
- *   group is known, as a whole and by its number.
+ *   session (`timeout`, a shell with job control), some a session (`setsid`).
+ * - To it belongs who is in its session, bears its mark, is in its cgroup, or
+ *   descends from one who does; and who is in a session with such a one: a session
+ *   is left only for one's own, so that no stranger can be in it.
+ * - It is over when none of them runs. Zombies do not run: in a container whose
+ *   first process reaps late, or never, they stay for a while.
+ * - Once it is over it is never signalled again, and nobody is without a look at
+ *   the time of his start: numbers are given away again.
+ * - Where there is no /proc, only the group is known, as a whole and by its
+ *   number; on Windows only the command itself.
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import * as fs from "node:fs"
 import type { LeftBehind } from "../../../src/Processes.ts"
-
-/** A process that runs: neither a zombie nor dead. */
-interface Member {
-  readonly pid: number
-  readonly group: number
-  readonly name?: string | undefined
-}
+import type { Cell } from "./ProcessContainment.ts"
+import { endAll } from "./ProcessEnd.ts"
+import { bears } from "./ProcessMark.ts"
+import type { Entry, ProcessTable } from "./ProcessTable.ts"
 
 /**
- * How long to wait for processes that SIGKILL was sent to, in ms. They are gone
- * in a few; those that are not hang in the kernel, and no wait would do.
+ * How long it takes at the least until numbers are given away a second time, in ms. Until then only those are looked at
+ * that were given away since the start; 32,768 forks in a second are more than machines do today.
  */
-const killPatienceMs = 3_000
+const anewMs = 1_000
 
-/** Longest pause between two looks at a session that is to end, in ms. A look reads one file for each known member. */
-const maxPollMs = 50
-
-/**
- * Waits in real time, whatever clock the program runs on: processes live in no other, and a test that stops the clock
- * would wait for ever when its scope closes.
- */
-const pause = (ms: number): Effect.Effect<void> =>
-  Effect.callback<void>((resume) => {
-    const timer = setTimeout(() => resume(Effect.void), ms)
-    return Effect.sync(() => clearTimeout(timer))
-  })
+/** How long somebody is waited for who is about to become another program, in ms. It takes a tenth, and more under load. */
+const startingMs = 100
 
 /**
  * @category models
@@ -56,152 +43,197 @@ export class ProcessGroup {
   readonly id: number
   /** The leader was reaped. Set by whoever listens to it. */
   leaderReaped = false
+  /** It was ended by SIGKILL. Set together with `leaderReaped`. */
+  leaderKilled = false
   private over = false
+  private readonly cell: Cell
+  private readonly table: ProcessTable | undefined
+  private readonly startedAt = performance.now()
+  /** Those of whom it is known that they belong to it, or do not, by the time of their start. */
+  private readonly known = new Map<number, string>()
+  private readonly strangers = new Map<number, string>()
+  private readonly starting = new Map<number, number>()
+  /** Somebody was seen who did not show yet whose he is. */
+  private undecided = false
 
-  constructor(id: number) {
+  constructor(id: number, cell: Cell, table: ProcessTable | undefined) {
     this.id = id
+    this.cell = cell
+    this.table = table
   }
 
-  /** Sends a signal to every process of the session, unless it is over. */
+  /** Sends a signal to all of them at once, unless it is over. */
   signal(signal: NodeJS.Signals): void {
-    for (const group of new Set([this.id, ...this.members().map(({ group }) => group)])) {
-      if (!this.over) kill(-group, signal)
-    }
+    this.send(this.members(), signal)
   }
 
   /**
-   * Ends what runs of the session: SIGTERM, and after `graceMs` SIGKILL. Returns when nothing of it runs and the leader
-   * was reaped, with the fate of each process seen, the leader excepted.
-   *
-   * Unless `thorough`, which costs a look through /proc, it takes a session for over whose first group is.
+   * Ends what runs of it: SIGTERM, and after `graceMs` SIGKILL. Returns when nothing of it runs and the leader was
+   * reaped, with the fate of each process seen, the command itself excepted. Without a fork since the start it costs
+   * some µs, otherwise a look at who was started since.
    *
    * @since 0.1.0
    */
-  end(graceMs: number, thorough: boolean): Effect.Effect<ReadonlyArray<LeftBehind>> {
-    return Effect.suspend(() => {
-      if (this.leaderReaped && !thorough && !kill(-this.id, 0)) this.over = true
-      const fates = new Map<number, LeftBehind>()
-      const see = (members: ReadonlyArray<Member>) => {
-        for (const { name, pid } of members) {
-          if (pid === this.id && !this.leaderReaped) continue
-          if (!fates.has(pid)) fates.set(pid, { pid, fate: "alive", ...(name === undefined ? {} : { name }) })
-        }
-        return members
-      }
-      const settle = (fate: LeftBehind["fate"], running: ReadonlyArray<Member>) => {
-        for (const [pid, left] of fates) {
-          if (left.fate === "alive" && !running.some((member) => member.pid === pid)) fates.set(pid, { ...left, fate })
-        }
-        return running.length === 0 && this.leaderReaped
-      }
-      const result = Effect.sync(() => Array.from(fates.values()))
-      if (see(this.members()).length === 0 && this.leaderReaped) return result
-      this.signal("SIGTERM")
-      // A stopped process sees no other signal before this one.
-      this.signal("SIGCONT")
-      return this.ended(graceMs, see).pipe(
-        Effect.flatMap((running) => {
-          if (settle("terminated", running)) return Effect.void
-          this.signal("SIGKILL")
-          return Effect.map(this.ended(killPatienceMs, see), (left) => settle("killed", left))
-        }),
-        Effect.andThen(result)
-      )
-    })
-  }
-
-  /** Waits until the group is over, at most `patienceMs`. Gives what still runs. */
-  private ended(
-    patienceMs: number,
-    see: (members: ReadonlyArray<Member>) => ReadonlyArray<Member>
-  ): Effect.Effect<ReadonlyArray<Member>> {
-    const deadline = performance.now() + patienceMs
-    const poll = (known: ReadonlyArray<Member>, waitMs: number): Effect.Effect<ReadonlyArray<Member>> =>
+  end(graceMs: number): Effect.Effect<ReadonlyArray<LeftBehind>> {
+    return Effect.andThen(
       Effect.suspend(() => {
-        // While one that is known runs there is no need to look through the whole of /proc.
-        const same = known.filter(({ pid }) => isMember(pid, this.id))
-        const running = same.length > 0 && performance.now() < deadline ? same : see(this.members())
-        if ((running.length === 0 && this.leaderReaped) || performance.now() >= deadline) return Effect.succeed(running)
-        return Effect.andThen(pause(waitMs), poll(running, Math.min(waitMs * 2, maxPollMs)))
-      })
-    return poll([], 1)
+        if (this.leaderReaped && this.isAlone()) {
+          this.over = true
+          return Effect.succeed([])
+        }
+        return endAll(
+          {
+            look: () => this.members(),
+            runs: (entry) => this.runs(entry),
+            signal: (entries, signal) => this.send(entries, signal),
+            pending: () => !this.leaderReaped || this.undecided,
+            unnamed: ({ parent, pid }) =>
+              (pid === this.id && !this.leaderReaped) || (this.cell.level === "namespace" && parent === this.id),
+            deaf: (running) => this.areDeaf(running)
+          },
+          graceMs
+        )
+      }),
+      (left) => Effect.as(this.cell.close, left)
+    )
   }
 
-  /** The processes of the session that run, the leader among them. */
-  private members(): ReadonlyArray<Member> {
+  /** Whether nobody can be left after the leader. */
+  private isAlone(): boolean {
+    // The first process of a namespace takes all with it, and the leader waits for it.
+    if (this.cell.level === "namespace" && !this.leaderKilled) return true
+    return this.isRecent() && this.table?.lastPid === this.id
+  }
+
+  private isRecent(): boolean {
+    return performance.now() - this.startedAt < anewMs
+  }
+
+  /** Those that run, the leader among them. */
+  private members(): ReadonlyArray<Entry> {
     if (this.over) return []
-    const members = membersOf(this.id) ?? (kill(-this.id, 0) ? [{ pid: this.id, group: this.id }] : [])
-    if (members.length === 0 && this.leaderReaped) this.over = true
+    const members = this.table === undefined ? this.whole() : this.family(this.table)
+    if (members.length === 0 && this.leaderReaped && !this.undecided) this.over = true
     return members
   }
+
+  private whole(): ReadonlyArray<Entry> {
+    const { id } = this
+    if (isWindows ? this.leaderReaped : !kill(target(id), 0)) return []
+    return [{ pid: id, parent: 0, group: id, session: id, startedAt: "" }]
+  }
+
+  private family(table: ProcessTable): ReadonlyArray<Entry> {
+    const listed = new Set(this.cell.pids())
+    const members = new Map<number, Entry>()
+    const sessions = new Set([this.id])
+    const isKin = (entry: Entry) =>
+      sessions.has(entry.session) ||
+      members.has(entry.parent) ||
+      listed.has(entry.pid) ||
+      this.known.get(entry.pid) === entry.startedAt
+    const add = (entry: Entry) => {
+      members.set(entry.pid, entry)
+      // 0: one outside of this namespace.
+      if (entry.session > 0) sessions.add(entry.session)
+      this.known.set(entry.pid, entry.startedAt)
+    }
+    let rest = table.entries(this.isRecent() ? this.id - 1 : undefined)
+    for (let before = -1; before !== members.size;) {
+      before = members.size
+      rest = rest.filter((entry) => {
+        if (!isKin(entry)) return true
+        add(entry)
+        return false
+      })
+      // The environments, the dear part, only of those who are not kin.
+      if (before === members.size) rest.filter((entry) => this.isMarked(table, entry)).forEach(add)
+    }
+    this.undecided = rest.some((entry) => this.isUndecided(table, entry))
+    return Array.from(members.values())
+  }
+
+  private isUndecided(table: ProcessTable, entry: Entry): boolean {
+    if (this.isStranger(entry) || !table.isStarting(entry)) return false
+    const since = this.starting.get(entry.pid) ?? performance.now()
+    this.starting.set(entry.pid, since)
+    if (performance.now() - since < startingMs) return true
+    this.strangers.set(entry.pid, entry.startedAt)
+    return false
+  }
+
+  private isStranger({ pid, startedAt }: Entry): boolean {
+    return this.strangers.get(pid) === startedAt
+  }
+
+  private isMarked(table: ProcessTable, entry: Entry): boolean {
+    const { mark } = this.cell
+    if (mark === undefined || this.isStranger(entry)) return false
+    const environment = table.environment(entry.pid)
+    if (bears(environment, mark)) return true
+    if (environment.length > 0) this.strangers.set(entry.pid, entry.startedAt)
+    return false
+  }
+
+  private runs(entry: Entry): boolean {
+    return this.table === undefined ? this.whole().length > 0 : this.table.runs(entry)
+  }
+
+  private send(entries: ReadonlyArray<Entry>, signal: NodeJS.Signals): void {
+    if (this.over) return
+    if (signal === "SIGKILL") this.cell.kill()
+    if (this.table === undefined) kill(target(this.id), signal)
+    else signalGroups(this.table, entries, signal)
+  }
+
+  /**
+   * The first process of a namespace does not hear a signal that it does not catch, SIGKILL from outside excepted. The
+   * leader, which waits for it, hears none; alone it is about to tell how the other ended.
+   */
+  private areDeaf(running: ReadonlyArray<Entry>): boolean {
+    if (this.cell.level !== "namespace") return false
+    const others = running.filter(({ pid }) => pid !== this.id)
+    return (
+      others.length > 0 &&
+      others.every(({ parent, pid }) => parent === this.id && this.table?.catches(pid, sigterm) === false)
+    )
+  }
 }
+
+/** Its number on every Linux. */
+const sigterm = 15
+
+/**
+ * Sends a signal to processes and to who is in a group with them. By groups, not one by one: the kernel lets nobody fork
+ * away from a signal to a group.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const signalGroups = (table: ProcessTable, entries: ReadonlyArray<Entry>, signal: NodeJS.Signals): void => {
+  const groups = new Set<number>()
+  for (const entry of entries) {
+    // Who left the group since the look gets none. There is another SIGKILL for him, and never two SIGTERM.
+    if (signal === "SIGKILL" && table.runs(entry)) kill(entry.pid, signal)
+    if (groups.has(entry.group) || !table.runs(entry)) continue
+    // -1 and -0 mean everybody and ourselves.
+    if (entry.group > 1) {
+      groups.add(entry.group)
+      kill(-entry.group, signal)
+    } else kill(entry.pid, signal)
+  }
+}
+
+const isWindows = process.platform === "win32"
+
+/** The number that stands for a group: Windows knows none. */
+const target = (group: number): number => (isWindows ? group : -group)
 
 /** Sends a signal; false if there is no process to send it to, or none that may be signalled. */
 const kill = (pid: number, signal: NodeJS.Signals | 0): boolean => {
   try {
     return process.kill(pid, signal)
-  } catch (error) {
-    // Somebody else's process, such as one that ran sudo, is there but cannot be reached.
-    return hasProc && (error as NodeJS.ErrnoException).code === "EPERM"
-  }
-}
-
-const hasProc = fs.existsSync("/proc/self/stat")
-
-/** The line of /proc/PID/stat, taken apart; undefined when the process is gone. See proc_pid_stat(5). */
-const stat = (pid: number | string) => {
-  try {
-    const line = fs.readFileSync(`/proc/${pid}/stat`, "utf8")
-    // The name may hold spaces and parentheses.
-    const end = line.lastIndexOf(")")
-    const [state, , group, session] = line.slice(end + 2).split(" ", 4)
-    return {
-      name: line.slice(line.indexOf("(") + 1, end),
-      runs: state !== "Z" && state !== "X",
-      group: Number(group),
-      session: Number(session)
-    }
   } catch {
-    return undefined
-  }
-}
-
-const isMember = (pid: number, session: number): boolean => {
-  const found = stat(pid)
-  return found !== undefined && found.runs && found.session === session
-}
-
-const pids = (): ReadonlyArray<string> => fs.readdirSync("/proc").filter((name) => /^\d+$/.test(name))
-
-/** The running processes of a session; undefined where that cannot be known. */
-const membersOf = (session: number): ReadonlyArray<Member> | undefined =>
-  hasProc
-    ? pids().flatMap((pid) => {
-        const found = stat(pid)
-        return found !== undefined && found.runs && found.session === session
-          ? [{ pid: Number(pid), group: found.group, name: found.name }]
-          : []
-      })
-    : undefined
-
-/**
- * The running processes that were started with `variable` in their environment
- * and left the session: nobody ends them. None where that cannot be known.
- *
- * @since 0.1.0
- */
-export const escaped = (variable: string, session: number): ReadonlyArray<LeftBehind> =>
-  (hasProc ? pids() : []).flatMap((pid): ReadonlyArray<LeftBehind> => {
-    const found = environmentOf(pid).includes(variable) ? stat(pid) : undefined
-    return found !== undefined && found.runs && found.session !== session
-      ? [{ pid: Number(pid), name: found.name, fate: "alive" }]
-      : []
-  })
-
-const environmentOf = (pid: string): Buffer => {
-  try {
-    return fs.readFileSync(`/proc/${pid}/environ`)
-  } catch {
-    return Buffer.alloc(0)
+    return false
   }
 }

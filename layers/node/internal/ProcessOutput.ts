@@ -3,8 +3,8 @@
  *
  * **Contract**
  *
- * - Both pipes are read at once, each no further ahead than one chunk of at most
- *   64 KiB (Node's own buffer), until a pull takes it.
+ * - Both pipes are read at once, each no further ahead than three chunks of at most
+ *   64 KiB (one of them in Node's own buffer), until a pull takes them.
  * - It ends when both pipes are at end-of-file, or some time after the exit: when
  *   the pipes are empty and quiet. Someone whom the command left behind may hold
  *   them open, and may go on writing.
@@ -37,6 +37,9 @@ const talkMs = 500
  */
 const capacity = 4 * 1024 * 1024
 
+/** Chunks of a pipe that wait for a pull before it is paused: with one, each chunk of a flood would pause it. */
+const maxQueued = 2
+
 /** Buffers of fewer bytes are left to the garbage collector. */
 const minReleased = 16 * 1024
 
@@ -44,7 +47,9 @@ const minReleased = 16 * 1024
 class Source {
   readonly name: Output["stream"]
   readonly pipe: Readable
+  readonly queue: Array<Buffer> = []
   ended = false
+  discards = false
   /** Since the exit: was it seen empty, and how many bytes were read. */
   emptied = false
   afterExit = 0
@@ -52,6 +57,11 @@ class Source {
   constructor(name: Output["stream"], pipe: Readable) {
     this.name = name
     this.pipe = pipe
+  }
+
+  /** Nothing more comes, and all was taken. */
+  get over(): boolean {
+    return this.ended && this.queue.length === 0
   }
 
   get drained(): boolean {
@@ -81,16 +91,19 @@ export class ProcessOutput {
         source.ended = true
         wake()
       }
-      // "readable", not "data" with pause(): on exit, Node resumes the pipes it takes for unread, and that undoes a pause.
-      // A failed read is the end of what can be read.
-      source.pipe.on("readable", wake).on("end", end).on("error", end).on("close", end)
+      // "data", not "readable", which comes a turn later. On exit, Node resumes the pipes it takes for unread, and that
+      // undoes a pause: the queue takes what comes then. A failed read is the end of what can be read.
+      source.pipe
+        .on("data", (chunk: Buffer) => {
+          if (source.discards) return
+          if (source.queue.push(chunk) >= maxQueued) source.pipe.pause()
+          wake()
+        })
+        .on("end", end)
+        .on("error", end)
+        .on("close", end)
     }
     this.pull = Effect.suspend(() => this.next())
-  }
-
-  /** False if nobody holds a pipe open. Somebody may not, although the end-of-file was not read yet. */
-  get held(): boolean {
-    return this.sources.some((source) => !source.ended)
   }
 
   /** To be called when the process has exited. */
@@ -101,7 +114,10 @@ export class ProcessOutput {
 
   /** Throws away what comes, so that a process that is to end can say so without waiting for a reader. */
   discard(): void {
-    for (const { pipe } of this.sources) pipe.removeAllListeners("readable").resume()
+    for (const source of this.sources) {
+      source.discards = true
+      source.pipe.resume()
+    }
   }
 
   /** Closes the read ends: nothing waits for those who hold the others. */
@@ -119,9 +135,9 @@ export class ProcessOutput {
   }
 
   private take(source: Source): ReadonlyArray<Output> {
-    if (source.ended) return []
-    const read: unknown = source.pipe.read()
-    if (!(read instanceof Uint8Array)) return []
+    const read = source.queue.shift()
+    if (read === undefined) return []
+    if (source.queue.length === 0 && source.pipe.isPaused()) source.pipe.resume()
     // Not Node's own kind, whose `slice` is no copy.
     const bytes = new Uint8Array(read.buffer, read.byteOffset, read.byteLength)
     this.silent = false
@@ -143,9 +159,10 @@ export class ProcessOutput {
   }
 
   private over(): boolean {
-    if (this.closed || this.sources.every((source) => source.ended)) return true
+    if (this.closed || this.sources.every((source) => source.over)) return true
     return (
       this.exitedAt !== undefined &&
+      this.sources.every((source) => source.queue.length === 0) &&
       this.sources.every((source) => source.drained) &&
       (this.silent || performance.now() - this.exitedAt >= talkMs)
     )
@@ -189,7 +206,7 @@ export class ProcessOutput {
       })
     }
     this.wake = () => {
-      if (this.over() || this.sources.some((source) => source.pipe.readableLength > 0)) return done()
+      if (this.over() || this.sources.some((source) => source.queue.length > 0)) return done()
       // Woken by the exit.
       if (timer === undefined && turn === undefined) listen()
     }

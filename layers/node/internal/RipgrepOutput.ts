@@ -1,6 +1,8 @@
 /**
  * The JSON that ripgrep prints, read in bounded memory.
  *
+ * ripgrep ran in the directory that was searched, and calls what is below `./…`.
+ *
  * ripgrep prints whole lines, and every match within them: a record can be as
  * long as the file. Of a record that is longer than `maxRecord` only the path,
  * the number and the start of the line are kept, the rest is dropped as it comes.
@@ -12,6 +14,7 @@
  * @since 0.1.0
  */
 import * as PlainText from "../../../src/PlainText.ts"
+import * as FileName from "./FileName.ts"
 
 /** UTF-16 code units kept of a line. A longer one is not written by hand; fewer would cut what is. */
 export const maxText = 4096
@@ -31,6 +34,7 @@ const maxEscaped = 6 * maxText
 export type Record =
   | {
       readonly _tag: "Lines"
+      /** In the text form of names. */
       readonly path: string
       readonly match: boolean
       /** Of the first of `lines`, from 1. */
@@ -61,6 +65,12 @@ export class Reader {
   private held: Array<Buffer> = []
   private size = 0
   private long: LongRecord | undefined
+  private readonly paths: Paths
+
+  /** What was searched, in the text form of names. */
+  constructor(target: string, options: { readonly isDirectory: boolean }) {
+    this.paths = new Paths(target, options.isDirectory)
+  }
 
   push(bytes: Uint8Array): ReadonlyArray<Record> {
     const records: Array<Record> = []
@@ -82,7 +92,7 @@ export class Reader {
     this.held.push(piece)
     this.size += piece.length
     if (this.size > maxRecord) {
-      this.long = new LongRecord()
+      this.long = new LongRecord(this.paths)
       for (const part of this.held) this.long.push(part)
       this.held = []
     }
@@ -93,11 +103,72 @@ export class Reader {
     this.held = []
     this.size = 0
     this.long = undefined
-    return long !== undefined ? long.finish() : fromJson(JSON.parse(Buffer.concat(held).toString()))
+    if (long !== undefined) return long.finish()
+    const [whole] = held.length === 1 ? held : [Buffer.concat(held)]
+    const json = whole!.toString()
+    return this.usual(json) ?? fromJson(JSON.parse(json), this.paths)
+  }
+
+  /**
+   * The records that come most, read without the rest of them: every match within the line, and numbers of no use. To
+   * read all costs as much as the search.
+   */
+  private usual(json: string): Record | undefined {
+    const { path, start } = this.paths
+    if (json.startsWith(startOfEnd) && json.includes(notBinary))
+      return { _tag: "FileEnd", path, binaryOffset: undefined }
+    if (start === "" || !json.startsWith(start)) return undefined
+    const end = json.indexOf(endOfText, start.length)
+    const offset = json.indexOf(beforeOffset, end)
+    if (end < 0 || offset < 0) return undefined
+    return {
+      _tag: "Lines",
+      path,
+      match: true,
+      // The text is a new string: a slice would keep all of this one.
+      lines: linesOf(JSON.parse(json.slice(start.length - 1, end + 1))),
+      line: Number.parseInt(json.slice(end + endOfText.length, offset), 10),
+      offset: Number.parseInt(json.slice(offset + beforeOffset.length, offset + beforeOffset.length + 20), 10)
+    }
   }
 }
 
-const fromJson = (record: {
+/** No text holds it: there a quote has a backslash before it. */
+const endOfText = '"},"line_number":'
+const beforeOffset = ',"absolute_offset":'
+const startOfEnd = '{"type":"end","data":{"path":{"'
+const notBinary = ',"binary_offset":null,'
+
+/** Turns paths as they are printed into those of files; that of the last one is remembered. */
+class Paths {
+  /** How a match in the last file starts, up to its text. */
+  start = ""
+  path = ""
+  private printed: string | undefined
+  private readonly target: string
+  private readonly isDirectory: boolean
+
+  constructor(target: string, isDirectory: boolean) {
+    this.target = target
+    this.isDirectory = isDirectory
+  }
+
+  of(text: Text): string {
+    const printed = "text" in text ? text.text : text.bytes
+    if (printed !== this.printed) {
+      const bytes = Buffer.from(printed, "text" in text ? "utf8" : "base64")
+      const { target } = this
+      this.printed = printed
+      this.start = `{"type":"match","data":{"path":${JSON.stringify(text)},"lines":{"text":"`
+      this.path = this.isDirectory
+        ? `${target === "/" ? "" : target}/${FileName.format(FileName.fromBuffer(bytes.subarray(2)))}`
+        : target
+    }
+    return this.path
+  }
+}
+
+interface Json {
   readonly type: string
   readonly data: {
     readonly path: Text
@@ -106,21 +177,26 @@ const fromJson = (record: {
     readonly absolute_offset: number
     readonly binary_offset: number | null
   }
-}): Record | undefined => {
-  const { data, type } = record
+}
+
+const fromJson = ({ data, type }: Json, paths: Paths): Record | undefined => {
   switch (type) {
     case "match":
     case "context":
       return {
         _tag: "Lines",
-        path: textOf(data.path),
+        path: paths.of(data.path),
         match: type === "match",
         line: data.line_number,
         offset: data.absolute_offset,
         lines: linesOf(textOf(data.lines))
       }
+    case "begin":
+      // The records up to its end are of this file.
+      paths.of(data.path)
+      return undefined
     case "end":
-      return { _tag: "FileEnd", path: textOf(data.path), binaryOffset: data.binary_offset ?? undefined }
+      return { _tag: "FileEnd", path: paths.of(data.path), binaryOffset: data.binary_offset ?? undefined }
     case "summary":
       return { _tag: "Summary" }
   }
@@ -129,11 +205,13 @@ const fromJson = (record: {
 const textOf = (text: Text): string => ("text" in text ? text.text : Buffer.from(text.bytes, "base64").toString())
 
 /** A match over several lines is one record. */
-const linesOf = (text: string): ReadonlyArray<string> =>
-  text
-    .replace(/\r?\n$/, "")
-    .split(/\r?\n/)
-    .map((line) => PlainText.make(PlainText.take(line, maxText)))
+const linesOf = (text: string): ReadonlyArray<string> => {
+  const end = text.endsWith("\r\n") ? text.length - 2 : text.endsWith("\n") ? text.length - 1 : text.length
+  const lines = text.slice(0, end)
+  return lines.includes("\n") ? lines.split(/\r?\n/).map(plain) : [plain(lines)]
+}
+
+const plain = (line: string): string => PlainText.make(PlainText.take(line, maxText))
 
 /** A record too long to be held: the states of its reading, in their order. */
 class LongRecord {
@@ -143,6 +221,11 @@ class LongRecord {
   private start: RegExpExecArray | undefined
   private text = ""
   private escaped = false
+  private readonly paths: Paths
+
+  constructor(paths: Paths) {
+    this.paths = paths
+  }
 
   push(piece: Buffer): void {
     let from = 0
@@ -181,7 +264,7 @@ class LongRecord {
     const [, type, pathKind, path, textKind] = this.start
     return {
       _tag: "Lines",
-      path: decode(pathKind!, path!),
+      path: this.paths.of(pathKind === "text" ? { text: decode("text", path!) } : { bytes: path! }),
       match: type === "match",
       line: Number(numbers[1]),
       offset: Number(numbers[2]),

@@ -5,9 +5,20 @@ import * as Effect from "effect/Effect"
 import * as ErasedTool from "../../../src/ErasedTool.ts"
 import type * as Tool from "../../../src/Tool.ts"
 import * as ToolStream from "../../../src/ToolStream.ts"
+import * as ApplyPatch from "../../../tools/apply-patch/ApplyPatch.ts"
 import * as Bash from "../../../tools/bash/Bash.ts"
+import * as Build from "../../../tools/build/Build.ts"
+import * as EditFile from "../../../tools/edit-file/EditFile.ts"
+import * as Glob from "../../../tools/Glob.ts"
 import * as Grep from "../../../tools/Grep.ts"
+import * as KillTask from "../../../tools/KillTask.ts"
+import * as ListDir from "../../../tools/ListDir.ts"
+import * as ListTasks from "../../../tools/ListTasks.ts"
+import * as Monitor from "../../../tools/Monitor.ts"
 import * as ReadFile from "../../../tools/ReadFile.ts"
+import * as TaskOutput from "../../../tools/TaskOutput.ts"
+import * as WaitTasks from "../../../tools/WaitTasks.ts"
+import * as WriteFile from "../../../tools/WriteFile.ts"
 import * as Program from "./Program.ts"
 
 interface Listed extends ErasedTool.ToolDescriptor {
@@ -16,7 +27,22 @@ interface Listed extends ErasedTool.ToolDescriptor {
 
 const schemas = ["parametersSchema", "progressSchema", "successSchema", "failureSchema"] as const
 
-const declarations: ReadonlyArray<Tool.AnyDeclaration> = [Bash.Bash, Grep.Grep, ReadFile.ReadFile]
+const declarations: ReadonlyArray<Tool.AnyDeclaration> = [
+  ApplyPatch.ApplyPatch,
+  Bash.Bash,
+  Build.Build,
+  EditFile.EditFile,
+  Glob.Glob,
+  Grep.Grep,
+  KillTask.KillTask,
+  ListDir.ListDir,
+  ListTasks.ListTasks,
+  Monitor.Monitor,
+  ReadFile.ReadFile,
+  TaskOutput.TaskOutput,
+  WaitTasks.WaitTasks,
+  WriteFile.WriteFile
+]
 
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true })
 
@@ -25,7 +51,10 @@ describe("list --json", () => {
     const { stdout, status } = await Program.toolstream(["list", "--json"])
     assert.strictEqual(status, 0)
     const tools: ReadonlyArray<Listed> = JSON.parse(stdout)
-    assert.deepStrictEqual(tools.map(({ name }) => name).toSorted(), ["bash", "grep", "read_file"])
+    assert.deepStrictEqual(
+      tools.map(({ name }) => name).toSorted(),
+      declarations.map(({ toolName }) => toolName).toSorted()
+    )
     for (const tool of tools) {
       assert.hasAllKeys(tool, ["name", "title", "description", ...schemas, "hints", "origin"])
       assert.hasAllKeys(tool.hints, ["readOnly", "destructive", "idempotent", "openWorld"])

@@ -20,12 +20,12 @@ describe.concurrent("--plugin", { timeout: 30_000 }, () => {
     assert.match(String(terminals(called.stdout)[0]?.result.value), /^Hello, Ada, in /)
     const tools = JSON.parse(listed.stdout) as ReadonlyArray<{ readonly name: string; readonly origin: string }>
     assert.deepStrictEqual(
-      tools.map(({ name }) => name),
-      ["read_file", "grep", "bash", "greet", "deaf"]
+      tools.slice(-2).map(({ name }) => name),
+      ["greet", "deaf"]
     )
     assert.deepStrictEqual(
-      tools.map(({ origin }) => origin.replace(/.*\//, "")),
-      ["the program", "the program", "the program", "greet.ts", "deaf.ts"]
+      tools.slice(-3).map(({ origin }) => origin.replace(/.*\//, "")),
+      ["the program", "greet.ts", "deaf.ts"]
     )
     for (const tool of tools) {
       assert.deepStrictEqual(Object.keys(tool), [

@@ -59,11 +59,6 @@ const first = Effect.fnUntraced(function* (process: Process) {
   return { text: yield* Deferred.await(seen), fiber }
 })
 
-/** For what a test started and nobody ends. */
-const kill = (pid: number) => {
-  if (runs(pid)) process.kill(pid)
-}
-
 /** Dead or a zombie: nothing of it runs. */
 const runs = (pid: number): boolean => {
   try {
@@ -165,17 +160,17 @@ describe("Processes on Node", () => {
       })
     )
 
-    it.effect("C03: a holder that left the group does not hold the call, and is named", () =>
+    it.effect("C03: a holder that left the group does not hold the call, is ended and named", () =>
       Effect.gen(function* () {
         const { leftBehind, ms, stdout } = yield* run(
           "setsid sleep 60 & echo spawned; until [ $(ps -o pgid= -p $!) = $! ]; do :; done"
         )
-        yield* Effect.addFinalizer(() => Effect.sync(() => leftBehind.forEach(({ pid }) => kill(pid))))
         assert.strictEqual(stdout, "spawned\n")
         assert.deepStrictEqual(
-          leftBehind.map(({ fate }) => fate),
-          ["alive"]
+          leftBehind.map(({ fate, name }) => [name, fate]),
+          [["sleep", "terminated"]]
         )
+        assert.isFalse(leftBehind.some(({ pid }) => runs(pid)))
         assert.isBelow(ms, 2_000)
       })
     )
@@ -254,22 +249,6 @@ describe("Processes on Node", () => {
           assert.strictEqual(fate, "terminated")
           assert.isFalse(runs(pid))
         }
-      })
-    )
-
-    it.effect("C03: what left the session is named also when the command is stopped", () =>
-      Effect.gen(function* () {
-        const process = yield* bash(
-          "setsid sleep 60 >/dev/null 2>&1 & until [ $(ps -o pgid= -p $!) = $! ]; do :; done; echo $!; sleep 100"
-        )
-        const { text } = yield* first(process)
-        yield* Effect.addFinalizer(() => Effect.sync(() => kill(Number(text))))
-        const left = yield* process.sweep
-        assert.deepInclude(
-          left.map(({ fate, pid }) => ({ fate, pid })),
-          { fate: "alive", pid: Number(text) }
-        )
-        assert.isFalse(groupRuns(process.pid))
       })
     )
 

@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as Ripgrep from "../../../layers/node/Ripgrep.ts"
-import { type Found, type Query, Search } from "../../../src/Search.ts"
+import { type Found, type Listed, type Listing, type Query, Search } from "../../../src/Search.ts"
 import * as Workspace from "./Workspace.ts"
 
 const found = (root: string, query: Omit<Query, "path"> & { readonly path?: string }, layer = Ripgrep.layer) =>
@@ -14,15 +14,37 @@ const found = (root: string, query: Omit<Query, "path"> & { readonly path?: stri
     Effect.provide(Workspace.within(root, layer))
   )
 
-/** `path:line:text`, sorted. */
+const listed = (root: string, listing: Omit<Listing, "path"> & { readonly path?: string }) =>
+  Effect.flatMap(Search, ({ files }) => Stream.runCollect(files({ ...listing, path: listing.path ?? root }))).pipe(
+    Effect.provide(Workspace.within(root, Ripgrep.layer))
+  )
+
+/** Paths of files, sorted. */
+const names = (root: string, all: ReadonlyArray<Listed>) =>
+  all.flatMap((one) => (one._tag === "File" ? [path.relative(root, one.path)] : [])).toSorted()
+
+/** `path:line:text`, sorted, and whether ignored files were left out. */
 const lines = (root: string, all: ReadonlyArray<Found>) =>
   all
     .map((one) =>
-      one._tag === "Line"
-        ? `${path.relative(root, one.path)}${one.match ? ":" : "-"}${one.line}${one.match ? ":" : "-"}${one.text}`
-        : `${path.relative(root, one.path)} skipped: ${one.why}`
+      one._tag === "End"
+        ? one.ignored
+          ? "ignored files left out"
+          : ""
+        : one._tag === "Line"
+          ? `${path.relative(root, one.path)}${one.match ? ":" : "-"}${one.line}${one.match ? ":" : "-"}${one.text}`
+          : `${path.relative(root, one.path)} skipped: ${one.why}`
     )
+    .filter((line) => line !== "")
     .toSorted()
+
+/** Where everybody may run it. */
+const copyOf = (program: string, top: string) => {
+  const copy = path.join(top, "rg")
+  fs.copyFileSync(program, copy)
+  fs.chmodSync(copy, 0o755)
+  return copy
+}
 
 /** An engine of our own, to say what the real one rarely does. */
 const engine = (top: string, script: string) => {
@@ -96,16 +118,17 @@ describe("Search by ripgrep", () => {
       const record = (text: string) =>
         JSON.stringify({
           type: "match",
-          data: { path: { text: "/x" }, lines: { text }, line_number: 1, absolute_offset: 0, submatches: [] }
+          data: { path: { text: "./x" }, lines: { text }, line_number: 1, absolute_offset: 0, submatches: [] }
         })
       const complaint = "rg: /no: Permission denied (os error 13)"
       const partly = engine(
         top,
-        `echo '${record("a")}'; echo '${complaint}' >&2; echo '{"type":"end","data":{"path":{"text":"/x"},"binary_offset":null}}'; echo '{"type":"summary","data":{}}'; exit 2`
+        `echo '${record("a")}'; echo '${complaint}' >&2; echo '{"type":"end","data":{"path":{"text":"./x"},"binary_offset":null}}'; echo '{"type":"summary","data":{}}'; exit 2`
       )
       assert.deepStrictEqual(yield* found(root, { pattern: "a" }, partly), [
-        { _tag: "Line", path: "/x", line: 1, text: "a", match: true },
-        { _tag: "Skipped", path: "/no", why: "permission denied" }
+        { _tag: "Line", path: `${root}/x`, line: 1, text: "a", match: true },
+        { _tag: "Skipped", path: "/no", why: "permission denied" },
+        { _tag: "End", ignored: false }
       ])
       const failed = yield* Effect.flip(
         found(root, { pattern: "a" }, engine(top, "echo 'rg: out of luck' >&2; exit 2"))
@@ -113,6 +136,8 @@ describe("Search by ripgrep", () => {
       assert.deepStrictEqual([failed.reason, failed.message], ["Other", "The search stopped: out of luck."])
       const killed = yield* Effect.flip(found(root, { pattern: "a" }, engine(top, "kill -9 $$")))
       assert.match(killed.message, /SIGKILL/)
+      const garbled = yield* Effect.flip(found(root, { pattern: "a" }, engine(top, "echo nonsense; exec sleep 100")))
+      assert.match(garbled.message, /The search stopped: .*JSON/)
       const missing = yield* Effect.flip(
         found(root, { pattern: "a" }, Ripgrep.layerWith({ program: path.join(top, "missing") }))
       )
@@ -149,15 +174,21 @@ describe("Search by ripgrep", () => {
         "b.ts": "x"
       })
       for (let repository = 0; repository < 2; repository++) {
-        assert.deepStrictEqual(lines(root, yield* found(root, { pattern: "^x" })), ["b.ts:1:x", "sub/keep.log:1:x"])
+        assert.deepStrictEqual(lines(root, yield* found(root, { pattern: "^x" })), [
+          "b.ts:1:x",
+          "ignored files left out",
+          "sub/keep.log:1:x"
+        ])
         assert.deepStrictEqual(lines(root, yield* found(root, { pattern: "^x", glob: "**/*" })), [
           "b.ts:1:x",
+          "ignored files left out",
           "sub/keep.log:1:x"
         ])
         assert.deepStrictEqual(lines(root, yield* found(root, { pattern: "^x", path: path.join(root, "dist") })), [
           "dist/app.js:1:x"
         ])
         assert.deepStrictEqual(lines(root, yield* found(root, { pattern: "^x", path: path.join(root, "sub") })), [
+          "ignored files left out",
           "sub/keep.log:1:x"
         ])
         assert.deepStrictEqual(lines(root, yield* found(root, { pattern: "^x", path: path.join(root, "sub/b.ts") })), [
@@ -174,7 +205,39 @@ describe("Search by ripgrep", () => {
       fs.writeFileSync(path.join(top, ".gitignore"), "*\n")
       assert.deepStrictEqual(lines(root, yield* found(root, { pattern: "x" })), ["a:1:x"])
       fs.mkdirSync(path.join(top, ".git"))
-      assert.deepStrictEqual(lines(root, yield* found(root, { pattern: "x" })), [])
+      assert.deepStrictEqual(lines(root, yield* found(root, { pattern: "x" })), ["ignored files left out"])
+    })
+  )
+
+  it.live("C101: a listing leaves ignored files out whatever the pattern, and lists them when asked", () =>
+    Effect.gen(function* () {
+      const { root } = yield* Workspace.make({ ".gitignore": "dist/\n*.log\n", "dist/a.log": "", "b.log": "", c: "" })
+      const end = (all: ReadonlyArray<Listed>) => all.at(-1)
+      const some = yield* listed(root, { pattern: "**" })
+      assert.deepStrictEqual([names(root, some), end(some)], [[".gitignore", "c"], { _tag: "End", ignored: true }])
+      assert.deepStrictEqual(names(root, yield* listed(root, { pattern: "*.log" })), [])
+      const all = yield* listed(root, { pattern: "*.log", ignored: true })
+      assert.deepStrictEqual([names(root, all), end(all)], [["b.log", "dist/a.log"], { _tag: "End", ignored: false }])
+      const failed = yield* Effect.flip(listed(root, { pattern: "[a" }))
+      assert.match(failed.message, /\[a is not valid: it has a \[ without a \]/)
+    })
+  )
+
+  it.live("C97: one unreadable folder is named beside what was found", () =>
+    Effect.gen(function* () {
+      const { root, top } = yield* Workspace.make({ "a.txt": "NEEDLE", "no/b.txt": "NEEDLE" })
+      fs.symlinkSync("nowhere", path.join(root, "broken"))
+      fs.chmodSync(top, 0o755)
+      fs.chmodSync(path.join(root, "no"), 0)
+      const { rgPath } = yield* Effect.promise(() => import("@vscode/ripgrep"))
+      // To the administrator nothing is unreadable.
+      const isRoot = process.getuid?.() === 0
+      const layer = isRoot
+        ? engine(top, `exec setpriv --reuid=65534 --regid=65534 --clear-groups '${copyOf(rgPath, top)}' "$@"`)
+        : Ripgrep.layer
+      const all = yield* found(root, { pattern: "NEEDLE" }, layer)
+      fs.chmodSync(path.join(root, "no"), 0o755)
+      assert.deepStrictEqual(lines(root, all), ["a.txt:1:NEEDLE", "no skipped: permission denied"])
     })
   )
 
@@ -205,11 +268,22 @@ describe("Search by ripgrep", () => {
 
   it.live("C57, C60: odd names come whole", () =>
     Effect.gen(function* () {
-      const names = ["new\nline.txt", "a b", "-rf", "app/[id]/page.tsx", "q'\"q", "a:1:b"]
-      const { root } = yield* Workspace.make(Object.fromEntries(names.map((name) => [name, "x"])))
-      const all = yield* found(root, { pattern: "x" })
-      assert.deepStrictEqual(all.map((one) => path.relative(root, one.path)).toSorted(), names.toSorted())
-      assert.deepStrictEqual((yield* found(root, { pattern: "x", path: path.join(root, "app/[id]") })).length, 1)
+      const odd = ["new\nline.txt", "a b", "-rf", "app/[id]/page.tsx", "q'\"q", "a:1:b", "back\\x41"]
+      const { root } = yield* Workspace.make(Object.fromEntries(odd.map((name) => [name, "x"])))
+      const bytes = (...parts: ReadonlyArray<string>) => Buffer.from(`${root}/${parts.join("/")}`, "latin1")
+      fs.mkdirSync(bytes("\xff"))
+      fs.writeFileSync(bytes("\xff", "\xfe"), "x")
+      const plain = odd.map((name) => name.replace("\n", "\\x0a").replace("back\\", "back\\x5c"))
+      const all = [...plain, "\\xff/\\xfe"].toSorted()
+      const expected = all.map((name) => `${name}:1:x`).toSorted()
+      assert.deepStrictEqual(lines(root, yield* found(root, { pattern: "x" })), expected)
+      assert.deepStrictEqual(names(root, yield* listed(root, { pattern: "**" })), all)
+      // Each is searched by the name that it was found by, and so is a folder.
+      for (const name of [...all, "app/[id]", "\\xff"]) {
+        const [one] = yield* found(root, { pattern: "x", path: `${root}/${name}` })
+        assert(one?._tag === "Line" && one.path.startsWith(`${root}/${name}`), name)
+      }
+      assert.deepStrictEqual(names(root, yield* listed(root, { pattern: "*", path: `${root}/\\xff` })), ["\\xff/\\xfe"])
     })
   )
 
@@ -230,7 +304,7 @@ describe("Search by ripgrep", () => {
       })
       const all = yield* found(root, { pattern: "x$|first|\u{1f600}" })
       assert.deepStrictEqual(
-        all.map((one) => (one._tag === "Line" ? [one.line, one.text.length] : one)),
+        all.flatMap((one) => (one._tag === "Line" ? [[one.line, one.text.length]] : [])),
         [
           [1, 5],
           [2, 4096],
@@ -238,7 +312,7 @@ describe("Search by ripgrep", () => {
           [4, 6]
         ]
       )
-      assert(all.every((one) => one._tag === "Line" && one.text.isWellFormed()))
+      assert(all.every((one) => one._tag !== "Line" || one.text.isWellFormed()))
     })
   )
 

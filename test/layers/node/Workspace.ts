@@ -17,10 +17,10 @@ export type Tree = Readonly<Record<string, string | Uint8Array>>
  * Makes `ws` with the given files in it, beside which a test may put what must
  * stay out of reach. Removed when the scope closes.
  */
-export const make = (tree: Tree = {}) =>
+export const make = (tree: Tree = {}, where: string = os.tmpdir()) =>
   Effect.acquireRelease(
     Effect.sync(() => {
-      const top = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "toolstream-")))
+      const top = fs.realpathSync(fs.mkdtempSync(path.join(where, "toolstream-")))
       const root = path.join(top, "ws")
       fs.mkdirSync(root)
       for (const [name, content] of Object.entries(tree)) {

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Schema from "effect/Schema"
-import { BoundedText, pieces } from "../../../tools/bash/BoundedText.ts"
-import { TerminalDecoder, TerminalText } from "../../../tools/bash/TerminalText.ts"
+import { BoundedText, pieces } from "../../../src/BoundedText.ts"
+import { TerminalDecoder, TerminalText } from "../../../src/TerminalText.ts"
 
 const encoder = new TextEncoder()
 
@@ -11,6 +11,30 @@ const show = (chunks: Iterable<Uint8Array>, limit = 15_000) => {
   for (const chunk of chunks) screen.write(decoder.decode(chunk))
   screen.write(decoder.end())
   return screen.render()
+}
+
+/** As a tool does that has the bytes: whatever is plain passes unseen. */
+const showPlainly = (chunks: Iterable<Uint8Array>, limit: number) => {
+  const decoder = new TerminalDecoder()
+  const screen = new TerminalText(limit)
+  let text = ""
+  let plain = 0
+  for (const chunk of chunks) {
+    const decoded = decoder.decodePlain(chunk)
+    if (decoded === undefined) {
+      const slowly = decoder.decode(chunk)
+      text += slowly
+      screen.write(slowly)
+    } else {
+      text += decoded
+      plain += decoded.length
+      screen.writePlain(chunk)
+    }
+  }
+  const rest = decoder.end()
+  screen.write(rest)
+  text += rest
+  return { text, plain, screen: screen.render() }
 }
 
 const text = (input: string, limit?: number) => show([encoder.encode(input)], limit).text
@@ -153,6 +177,36 @@ describe("TerminalText", () => {
       assert.notMatch(whole.text, /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/)
     }
   )
+
+  it.prop(
+    "plain bytes pass as they are, and nothing but the time they take shows it",
+    [Bytes, Limit, Schema.Array(Schema.Natural).check(Schema.isMaxLength(8))],
+    ([indices, limit, cuts]) => {
+      const bytes = bytesOf(indices)
+      const chunks = split(bytes, cuts)
+      const decoder = new TerminalDecoder()
+      const slowly = chunks.map((chunk) => decoder.decode(chunk)).join("") + decoder.end()
+      const { screen, text } = showPlainly(chunks, limit)
+      assert.strictEqual(text, slowly)
+      assert.deepStrictEqual(screen, show(chunks, limit))
+    }
+  )
+
+  it("text of ASCII is plain, at any offset in memory", () => {
+    const line = encoder.encode("All there is on a keyboard: ~!@#$%^&*()_+\t`1234567890-=\n".repeat(100))
+    for (const offset of [0, 1, 2, 3]) {
+      const bytes = new Uint8Array(line.length + offset).subarray(offset)
+      bytes.set(line)
+      assert.strictEqual(showPlainly([bytes], 100).plain, line.length)
+      for (const at of [0, 1, 2, 3, 4, line.length - 1]) {
+        for (const byte of [0, 0x0d, 0x1b, 0x1f, 0x7f, 0x80, 0xff]) {
+          const other = bytes.slice()
+          other[at] = byte
+          assert.strictEqual(showPlainly([other], 100).plain, 0, `${byte} at ${at}`)
+        }
+      }
+    }
+  })
 
   it.prop("what is kept is the start and the end of the whole text", [Bytes, Limit], ([indices, limit]) => {
     const bytes = bytesOf(indices)

@@ -1,0 +1,41 @@
+/**
+ * What changed in a file, for a person.
+ *
+ * @since 0.1.0
+ */
+import * as TextDiff from "effect/TextDiff"
+import { isUtf8 } from "node:buffer"
+
+/** Bytes, old and new together. More take long to compare and nobody reads them. */
+const maxBytes = 1024 * 1024
+
+/** Lines searched for as changed, in one region. More makes the worst case slower; fewer makes large diffs longer. */
+const maxEdits = 1000
+
+/**
+ * A unified diff with three lines of context, and its counts. Undefined where either is not UTF-8, holds a NUL, or is
+ * too large.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (path: string, before: Uint8Array | undefined, after: Uint8Array | undefined) => {
+  const [old, made] = [before ?? new Uint8Array(), after ?? new Uint8Array()]
+  if (old.length + made.length > maxBytes || !isText(old) || !isText(made)) return undefined
+  const edits = TextDiff.lines(textOf(old), textOf(made), { maxEdits })
+  const count = (tag: "Insert" | "Delete") =>
+    edits.reduce((sum, edit) => (edit._tag === tag ? sum + edit.items.length : sum), 0)
+  return {
+    diff: TextDiff.unified(edits, {
+      fromFile: before === undefined ? "/dev/null" : `a/${path}`,
+      toFile: after === undefined ? "/dev/null" : `b/${path}`
+    }),
+    addedLines: count("Insert"),
+    removedLines: count("Delete")
+  }
+}
+
+const isText = (bytes: Uint8Array): boolean => isUtf8(bytes) && !bytes.includes(0)
+
+const textOf = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8")

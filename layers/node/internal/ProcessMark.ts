@@ -1,0 +1,85 @@
+/**
+ * The variable by which a process is known that a command started, wherever it went: its value is handed down to all
+ * descendants, and /proc shows it.
+ *
+ * It names the command and the program that ran it, so that the next start can tell whom a program left that died. A
+ * program that is itself run by a command adds to what it was given: it belongs to both.
+ *
+ * Not reached: who left the session *and* emptied or overwrote its environment, while none of its kin that is known runs.
+ *
+ * @since 0.1.0
+ */
+import { randomUUID } from "node:crypto"
+import type { Entry, ProcessTable } from "./ProcessTable.ts"
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export const markName = "TOOLSTREAM_PROCESS"
+
+const start = Buffer.from(`${markName}=`)
+
+/** `NAMESPACE.PID.START`: no other program was or will be it, until the system is started anew and nothing is left. */
+const hostOf = (table: ProcessTable): string =>
+  `${table.namespace}.${process.pid}.${table.entry(process.pid)?.startedAt ?? ""}`
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export class Marks {
+  private readonly host: string
+  private readonly inherited = process.env[markName]
+
+  constructor(table: ProcessTable) {
+    this.host = hostOf(table)
+  }
+
+  make(): { readonly mark: string; readonly value: string } {
+    const mark = `${this.host}.${randomUUID()}`
+    return { mark, value: this.inherited === undefined ? mark : `${this.inherited},${mark}` }
+  }
+
+  /**
+   * Those that run, were started by a program of the same user that runs no more, and do not hold this program among
+   * their descendants.
+   */
+  leftovers(table: ProcessTable): ReadonlyArray<Entry> {
+    const ownHosts = new Set(hostsIn(this.inherited ?? ""))
+    const alive = new Map<string, boolean>()
+    const isDead = (host: string): boolean => {
+      const known = alive.get(host)
+      if (known !== undefined) return !known
+      const [namespace, pid, startedAt] = host.split(".")
+      // The numbers of another namespace say nothing here.
+      const lives = namespace !== table.namespace || !table.isDead(Number(pid), startedAt ?? "")
+      alive.set(host, lives)
+      return !lives
+    }
+    return table.entries().filter(({ pid }) => {
+      const value = valueIn(table.environment(pid))
+      if (value === "" || pid === process.pid || !table.isOurs(pid)) return false
+      return hostsIn(value).some((host) => !ownHosts.has(host) && isDead(host))
+    })
+  }
+}
+
+const hostsIn = (value: string): ReadonlyArray<string> =>
+  value.split(",").flatMap((mark) => /^\d+\.\d+\.\d+(?=\.[\da-f-]{36}$)/.exec(mark)?.[0] ?? [])
+
+/** The variable's value in an environment as /proc gives it. */
+const valueIn = (environment: Buffer): string => {
+  for (let at = environment.indexOf(start); at !== -1; at = environment.indexOf(start, at + 1)) {
+    if (at > 0 && environment[at - 1] !== 0) continue
+    const end = environment.indexOf(0, at)
+    return environment.toString("latin1", at + start.length, end === -1 ? environment.length : end)
+  }
+  return ""
+}
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export const bears = (environment: Buffer, mark: string): boolean => valueIn(environment).split(",").includes(mark)

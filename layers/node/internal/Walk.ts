@@ -1,0 +1,422 @@
+/**
+ * From a path to what it names, component by component, on open directories.
+ *
+ * **Contract**
+ *
+ * - Each name is looked up in the directory that was opened before it, never again
+ *   by its path, so a directory that is swapped for a link on the way leads nowhere.
+ *   Links are read and followed here, not by the kernel.
+ * - A directory or file is opened only to stand for itself (`O_PATH`): nothing is
+ *   read, no right to read is needed, and no FIFO or device notices.
+ * - `..` is the directory that was walked through. Below a name that does not exist
+ *   only names are counted.
+ * - What is judged is where the walk ended, whether or not there is something.
+ * - Where the system has no /proc/self/fd, names are looked up by path, and what was
+ *   opened is verified afterwards.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type { BigIntStats } from "node:fs"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import { FileUnreachable } from "../../../src/WorkspaceFiles.ts"
+import * as FileName from "./FileName.ts"
+import type { Raw } from "./FileName.ts"
+import { attempt, type Errno, type SystemCalls } from "./SystemCalls.ts"
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type Reason = FileUnreachable["reason"]
+
+/**
+ * A directory, to look names up in.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Directory {
+  readonly names: ReadonlyArray<Raw>
+  /** Undefined where there are no paths by descriptor. */
+  readonly fd: number | undefined
+  /** Device and inode. */
+  readonly key: string
+}
+
+/**
+ * Where a path leads, inside of the roots.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Place {
+  /** Real and absolute. */
+  readonly path: Raw
+  /** The deepest directory that exists, above what is named. Of a root itself, it is that root. */
+  readonly parent: Directory
+  /** The names from there on; the last one is that of the file. */
+  readonly below: ReadonlyArray<Raw>
+  /** What is there. Undefined if nothing is. */
+  readonly found: Found | undefined
+  /** Why there is nothing. ENOENT: a file could be made there. */
+  readonly code: Errno | undefined
+  /** The link that the path itself names, if it is one. */
+  readonly link: { readonly parent: Directory; readonly name: Raw; readonly stats: BigIntStats } | undefined
+}
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Found {
+  readonly type: Type
+  /** Stands for it; it cannot be read from. */
+  readonly fd: number | undefined
+  readonly stats: BigIntStats
+}
+
+type Type = "file" | "directory" | "fifo" | "socket" | "device"
+
+/**
+ * Where a walk starts and what it may reach.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Walker {
+  readonly calls: SystemCalls
+  /** Paths through /proc/self/fd. */
+  readonly byDescriptor: boolean
+  /** Granted besides the workspace, absolute. */
+  readonly roots: ReadonlyArray<string>
+}
+
+/**
+ * Walks made together. A directory is opened once for all of them, and all that was opened is closed together.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Pass {
+  readonly walker: Walker
+  readonly opened: Set<number>
+  /** By real path. */
+  readonly folders: Map<Raw, Directory>
+  /** The real paths of workspaces and granted roots, by how they were given. */
+  readonly roots: Map<string, Raw>
+}
+
+/** Bytes of a path; the limit of Linux. Longer ones would be walked in vain. */
+const maxPath = 4096
+
+/** Bytes of a name; the limit of all usual file systems. */
+const maxName = 255
+
+/** Links followed on one path; the limit of Linux. More are a loop. */
+const maxLinks = 40
+
+/** `O_PATH` of Linux, which Node does not name. It is the same number on x64 and arm64. */
+const O_PATH = 0o10000000
+
+/**
+ * Whether paths through /proc/self/fd work here.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const canWalkByDescriptor = (): boolean => process.platform === "linux" && fs.existsSync("/proc/self/fd")
+
+/**
+ * Runs with a pass, closed at the end.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const passing = <A, E, R>(walker: Walker, use: (pass: Pass) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    const pass: Pass = { walker, opened: new Set(), folders: new Map(), roots: new Map() }
+    return Effect.ensuring(
+      use(pass),
+      Effect.suspend(() => Effect.forEach(pass.opened, (fd) => close(pass, fd), { discard: true }))
+    )
+  })
+
+/**
+ * Closes what was found, if it is not a directory: nobody else uses it.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const letGo = (pass: Pass, { found }: Place): Effect.Effect<void> =>
+  found?.fd === undefined || found.type === "directory" ? Effect.void : close(pass, found.fd)
+
+const close = ({ walker, opened }: Pass, fd: number): Effect.Effect<void> =>
+  Effect.ignore(
+    attempt(() => {
+      opened.delete(fd)
+      walker.calls.close(fd)
+    })
+  )
+
+/**
+ * The path of a name in a directory.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const at = (directory: Directory, name: Raw): Raw =>
+  directory.fd === undefined ? FileName.join([...directory.names, name]) : `/proc/self/fd/${directory.fd}/${name}`
+
+/**
+ * The path of what was found, to open it itself and nothing else.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const itself = (place: Place): Raw =>
+  place.found?.fd === undefined ? place.path : `/proc/self/fd/${place.found.fd}`
+
+/**
+ * The real path of a workspace.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const rootOf = ({ walker, roots }: Pass, workspace: string): Effect.Effect<Raw, FileUnreachable> =>
+  Effect.suspend(() => {
+    const known = roots.get(workspace)
+    if (known !== undefined) return Effect.succeed(known)
+    return attempt(() => {
+      const root = walker.calls.realpath(FileName.parse(workspace))
+      roots.set(workspace, root)
+      return root
+    }).pipe(Effect.mapError((code) => new FileUnreachable({ path: workspace, reason: reasonOf(code) })))
+  })
+
+/**
+ * Walks a path as it was asked for. Nothing at its end is no failure: see `code`.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const walk = Effect.fnUntraced(function* (pass: Pass, workspace: string, path: string) {
+  const fail = (reason: Reason) => new FileUnreachable({ path, reason })
+  const why = invalid(path)
+  if (why !== undefined) return yield* fail({ _tag: "InvalidPath", why })
+  const root = yield* rootOf(pass, workspace)
+  const asked = FileName.parse(path === "~" || path.startsWith("~/") ? os.homedir() + path.slice(1) : path)
+  const reached = yield* Effect.mapError(follow(pass, root, asked), (code) => fail(reasonOf(code)))
+  if (!isInside(root, reached.path)) {
+    const granted = yield* Effect.forEach(pass.walker.roots, (extra) => Effect.option(rootOf(pass, extra)))
+    const inside = granted.some((root) => root._tag === "Some" && isInside(root.value, reached.path))
+    if (!inside) return yield* fail({ _tag: "OutsideWorkspace", root: FileName.format(root) })
+  }
+  const { code } = reached
+  if (code !== undefined && code !== "ENOENT" && code !== "ENOTDIR") return yield* fail(reasonOf(code))
+  return reached
+})
+
+/**
+ * Opens a directory by its real path. Undefined if it is not there, or a link has taken its place.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const folder = Effect.fnUntraced(function* (pass: Pass, names: ReadonlyArray<Raw>) {
+  const path = FileName.join(names)
+  const place = yield* follow(pass, "/", path)
+  return place.path === path && place.found?.type === "directory" ? place.parent : undefined
+})
+
+/**
+ * By component: `/ws-evil` is not inside of `/ws`. Both are real paths.
+ *
+ * @category guards
+ * @since 0.1.0
+ */
+export const isInside = (root: Raw, path: Raw): boolean =>
+  path === root || path.startsWith(root.endsWith("/") ? root : `${root}/`)
+
+/**
+ * @category converting
+ * @since 0.1.0
+ */
+export const reasonOf = (code: Errno): Reason => {
+  switch (code) {
+    case "ENOENT":
+    case "ENOTDIR":
+      return { _tag: "NotFound", similar: [] }
+    case "EACCES":
+    case "EPERM":
+      return { _tag: "AccessDenied" }
+    case "ELOOP":
+      return { _tag: "InvalidPath", why: "its links form a loop" }
+    case "ENAMETOOLONG":
+      return { _tag: "InvalidPath", why: "it is too long" }
+    default:
+      return { _tag: "Other", code }
+  }
+}
+
+const invalid = (path: string): string | undefined => {
+  if (path === "") return "it is empty"
+  if (!path.isWellFormed()) return "it contains half of a surrogate pair"
+  if (path.length > maxPath) return "it is too long"
+  const raw = FileName.parse(path)
+  if (raw.includes("\0")) return "it contains a NUL"
+  if (raw.length > maxPath) return "it is too long"
+  if (/\\x2f/i.test(path) && raw.split("/").length !== path.split("/").length) return "a name contains a slash"
+  if (raw.split("/").some((name) => name.length > maxName)) return `a name has more than ${maxName} bytes`
+  return undefined
+}
+
+/** A directory on the way. Those above the root, which were not walked, are opened by their real path if ever. */
+interface Step {
+  readonly name: Raw
+  directory: Directory | undefined
+}
+
+const follow = Effect.fnUntraced(function* (pass: Pass, root: Raw, asked: Raw) {
+  const { walker, opened, folders } = pass
+  const { calls, byDescriptor } = walker
+  const above = (path: Raw): Array<Step> => FileName.split(path).map((name) => ({ name, directory: undefined }))
+
+  /** Opens a name to stand for itself. */
+  const look = (path: Raw) =>
+    attempt(() => {
+      if (!byDescriptor) return { fd: undefined, stats: calls.lstat(path) }
+      const fd = calls.open(path, O_PATH | fs.constants.O_NOFOLLOW)
+      opened.add(fd)
+      return { fd, stats: calls.fstat(fd) }
+    })
+
+  const directoryAt = Effect.fnUntraced(function* (steps: ReadonlyArray<Step>) {
+    const last = steps.at(-1)
+    if (last?.directory !== undefined) return last.directory
+    const names = steps.map(({ name }) => name)
+    const path = FileName.join(names)
+    const known = folders.get(path)
+    if (known !== undefined) return known
+    const { fd, stats } = yield* look(path)
+    if (!stats.isDirectory()) return yield* Effect.fail("ENOTDIR")
+    const directory: Directory = { names, fd, key: keyOf(stats) }
+    folders.set(path, directory)
+    if (last !== undefined) last.directory = directory
+    return directory
+  })
+
+  /** Does a real root hold it? Then the walk starts there, and not at the top. */
+  const start = (path: Raw): { readonly steps: Array<Step>; readonly names: ReadonlyArray<Raw> } =>
+    !path.startsWith("/")
+      ? { steps: above(root), names: FileName.split(path) }
+      : isInside(root, path)
+        ? { steps: above(root), names: FileName.split(path.slice(root.length)) }
+        : { steps: [], names: FileName.split(path) }
+
+  const first = start(asked)
+  let steps = first.steps
+  const pending = first.names.toReversed()
+  let below: Array<Raw> = []
+  let found: Found | undefined
+  let code: Errno | undefined
+  let link: Place["link"]
+  let links = 0
+  let followed = false
+
+  while (pending.length > 0) {
+    const name = pending.pop()!
+    if (name === "." || name === "..") {
+      // A file has nothing below it: what it is asked for is not there, however many `..` follow.
+      if (found !== undefined) {
+        found = undefined
+        code = "ENOTDIR"
+      }
+      if (name === ".") continue
+      if (code !== undefined) code = "ENOTDIR"
+      if (below.length > 0) below.pop()
+      else steps.pop()
+      continue
+    }
+    if (code !== undefined || found !== undefined) {
+      code ??= "ENOTDIR"
+      found = undefined
+      below.push(name)
+      continue
+    }
+    const directory = yield* directoryAt(steps)
+    const real = FileName.join([...directory.names, name])
+    const known = folders.get(real)
+    if (known !== undefined) {
+      steps.push({ name, directory: known })
+      continue
+    }
+    const seen = yield* Effect.result(look(at(directory, name)))
+    if (seen._tag === "Failure") {
+      code = seen.failure
+      below = [name]
+      continue
+    }
+    const { fd, stats } = seen.success
+    if (stats.isDirectory()) {
+      const entered = { names: [...directory.names, name], fd, key: keyOf(stats) }
+      folders.set(real, entered)
+      steps.push({ name, directory: entered })
+    } else if (stats.isSymbolicLink()) {
+      if (++links > maxLinks) return yield* Effect.fail("ELOOP")
+      const target = yield* Effect.result(attempt(() => calls.readlink(at(directory, name))))
+      if (target._tag === "Failure") {
+        // It is no longer a link: look again.
+        if (target.failure !== "EINVAL") return yield* Effect.fail(target.failure)
+        pending.push(name)
+        continue
+      }
+      if (!followed && pending.length === 0) link = { parent: directory, name, stats }
+      followed ||= pending.length === 0
+      const next = start(target.success)
+      if (target.success.startsWith("/")) steps = next.steps
+      pending.push(...(target.success.startsWith("/") ? next.names : FileName.split(target.success)).toReversed())
+    } else {
+      found = { type: typeOf(stats), fd, stats }
+      below = [name]
+    }
+  }
+
+  const names = [...steps.map(({ name }) => name), ...below]
+  const path = FileName.join(names)
+  const place = { path, code, link }
+  if (found !== undefined || code !== undefined) {
+    const parent = yield* directoryAt(steps)
+    return { ...place, parent, below, found } satisfies Place
+  }
+  const directory = yield* directoryAt(steps)
+  const { stats } = yield* attempt(() => ({
+    stats: directory.fd === undefined ? calls.lstat(path) : calls.fstat(directory.fd)
+  }))
+  return {
+    ...place,
+    parent: directory,
+    below: [],
+    found: { type: "directory", fd: directory.fd, stats }
+  } satisfies Place
+})
+
+/**
+ * What a file is known by, whatever its names.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const keyOf = (stats: BigIntStats): string => `${stats.dev}:${stats.ino}`
+
+const typeOf = (stats: BigIntStats): Type =>
+  stats.isFile()
+    ? "file"
+    : stats.isDirectory()
+      ? "directory"
+      : stats.isFIFO()
+        ? "fifo"
+        : stats.isSocket()
+          ? "socket"
+          : "device"

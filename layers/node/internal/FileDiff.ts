@@ -22,7 +22,7 @@ const maxEdits = 1000
 export const make = (path: string, before: Uint8Array | undefined, after: Uint8Array | undefined) => {
   const [old, made] = [before ?? new Uint8Array(), after ?? new Uint8Array()]
   if (old.length + made.length > maxBytes || !isText(old) || !isText(made)) return undefined
-  const edits = TextDiff.lines(textOf(old), textOf(made), { maxEdits })
+  const edits = editsOf(textOf(old), textOf(made))
   const count = (tag: "Insert" | "Delete") =>
     edits.reduce((sum, edit) => (edit._tag === tag ? sum + edit.items.length : sum), 0)
   return {
@@ -34,6 +34,25 @@ export const make = (path: string, before: Uint8Array | undefined, after: Uint8A
     removedLines: count("Delete")
   }
 }
+
+/** Most of a file stays as it is: only what is between the first and the last change is compared. */
+const editsOf = (old: string, made: string): ReadonlyArray<TextDiff.Edit<string>> => {
+  const shorter = Math.min(old.length, made.length)
+  let start = 0
+  while (start < shorter && old.charCodeAt(start) === made.charCodeAt(start)) start++
+  // At the start of a line.
+  if (start > 0) start = old.lastIndexOf("\n", start - 1) + 1
+  let end = 0
+  while (end < shorter - start && old.charCodeAt(old.length - 1 - end) === made.charCodeAt(made.length - 1 - end)) end++
+  // Behind the end of one, which is the same in both.
+  const newline = old.indexOf("\n", old.length - end)
+  end = newline < 0 ? 0 : old.length - newline - 1
+  const between = TextDiff.lines(old.slice(start, old.length - end), made.slice(start, made.length - end), { maxEdits })
+  return [...equal(old.slice(0, start)), ...between, ...equal(old.slice(old.length - end))]
+}
+
+const equal = (text: string): ReadonlyArray<TextDiff.Edit<string>> =>
+  text === "" ? [] : [{ _tag: "Equal", items: text.match(/[^\n]*\n|[^\n]+$/g) ?? [] }]
 
 const isText = (bytes: Uint8Array): boolean => isUtf8(bytes) && !bytes.includes(0)
 

@@ -13,6 +13,7 @@ import * as Effect from "effect/Effect"
 import type { BigIntStats } from "node:fs"
 import { constants } from "node:fs"
 import * as FileContent from "./FileContent.ts"
+import * as FileName from "./FileName.ts"
 import type { Raw } from "./FileName.ts"
 import type { Intent, Step } from "./Intent.ts"
 import { attempt, type Errno, type SystemCalls, wait, writeFully } from "./SystemCalls.ts"
@@ -154,8 +155,13 @@ const takeStepBack = Effect.fnUntraced(function* (calls: SystemCalls, folder: Wa
  * @since 0.1.0
  */
 export const tidy = Effect.fnUntraced(function* (calls: SystemCalls, folderOf: FolderOf, intent: Intent) {
+  const folders = new Map<Raw, Walk.Directory | undefined>()
+  for (const { folder } of intent.steps) {
+    const names = FileName.join(folder)
+    if (!folders.has(names)) folders.set(names, yield* twice(folderOf(folder)))
+  }
   for (const { kind, folder, backup, temporary } of intent.steps) {
-    const directory = yield* twice(folderOf(folder))
+    const directory = folders.get(FileName.join(folder))
     if (directory === undefined) continue
     if (kind !== "create") yield* ifThere(attempt(() => calls.unlink(Walk.at(directory, backup))))
     // Otherwise it has got its name, or never was.

@@ -52,6 +52,14 @@ export const ExitStatus = Schema.Union([
 export type ExitStatus = typeof ExitStatus.Type
 
 /**
+ * Whether a process exited with status 0.
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
+export const isSuccess = (exit: ExitStatus): boolean => exit._tag === "Exited" && exit.code === 0
+
+/**
  * A process that outlived the command, and what became of it: ended by SIGTERM,
  * by SIGKILL, or still alive, because no signal ends it.
  *
@@ -66,6 +74,46 @@ export const LeftBehind = Schema.Struct({
   fate: Schema.Literals(["terminated", "killed", "alive"])
 })
 export type LeftBehind = typeof LeftBehind.Type
+
+/**
+ * What a tool tells of a command, whatever its output is for, once it is swept.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const Aftermath = Schema.Struct({
+  leftBehind: Schema.Array(LeftBehind).annotate({ description: "Processes that outlived the command." }),
+  durationMs: Schema.Natural
+})
+export type Aftermath = typeof Aftermath.Type
+
+/**
+ * Names of the environment variables that the port kept from a command.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const Withheld = Schema.Array(Schema.String).annotate({
+  description: "Names of environment variables that were not passed to the command."
+})
+
+/** A duration from here on, in ms, is worth telling a model. */
+const longMs = 10_000
+
+/**
+ * What a model is to know of it, a sentence each: nothing if nobody was left
+ * behind and it took less than 10 s.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const aftermathToText = ({ durationMs, leftBehind }: Aftermath): ReadonlyArray<string> => [
+  ...(leftBehind.length === 0 ? [] : [`Left in the background: ${leftBehind.map(nameLeft).join(", ")}.`]),
+  ...(durationMs < longMs ? [] : [`Took ${Math.round(durationMs / 1000)} s.`])
+]
+
+const nameLeft = ({ fate, name, pid }: LeftBehind): string =>
+  `${name === undefined ? "process" : name} (pid ${pid}, ${fate === "alive" ? "still running" : fate})`
 
 /**
  * A piece of output, as it was read.

@@ -26,7 +26,17 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { isBlank, LastLines, OutputLines } from "../src/OutputLines.ts"
 import { InvalidPattern, type Pattern, Patterns } from "../src/Patterns.ts"
-import { ExitStatus, LeftBehind, type Output, Processes, SpawnFailed } from "../src/Processes.ts"
+import {
+  Aftermath,
+  aftermathToText,
+  ExitStatus,
+  isSuccess,
+  type LeftBehind,
+  type Output,
+  Processes,
+  SpawnFailed,
+  Withheld
+} from "../src/Processes.ts"
 import * as Tool from "../src/Tool.ts"
 import * as ToolContent from "../src/ToolContent.ts"
 import * as ToolStream from "../src/ToolStream.ts"
@@ -40,15 +50,11 @@ const maxLine = 2_000
 /** What is returned of the end: some 2,000 tokens. The lines were told as they came. */
 const tailLimits = { maxLines: 50, maxUnits: 8_000 }
 
-/** A duration above it, in ms, is worth telling a model. */
-const longMs = 10_000
-
 const known = {
   lines: Schema.Natural.annotate({ description: "Lines that were not blank." }),
   suppressed: Schema.Natural.annotate({ description: "Lines of these that were not told as events." }),
   tail: Schema.Array(Schema.String).annotate({ description: "The last lines, told or not." }),
-  leftBehind: Schema.Array(LeftBehind).annotate({ description: "Processes that outlived the command." }),
-  durationMs: Schema.Natural
+  ...Aftermath.fields
 }
 
 /**
@@ -71,36 +77,26 @@ export const Completed = Schema.Struct({
     description: "The line that matched `until`. The command was ended then."
   }),
   ...known,
-  withheld: Schema.Array(Schema.String).annotate({
-    description: "Names of environment variables that were not passed to the command."
-  })
+  withheld: Withheld
 })
 export type Completed = typeof Completed.Type
 
-const isError = ({ exit, matched }: Completed): boolean =>
-  matched === undefined && (exit._tag !== "Exited" || exit.code !== 0)
+const isError = ({ exit, matched }: Completed): boolean => matched === undefined && !isSuccess(exit)
 
 /** What a model reads: the last lines, and how it ended. Two items, so that no output can pass for the status. */
-const content = (
-  { durationMs, leftBehind, lines, suppressed, tail }: Partial,
-  end: string
-): ReadonlyArray<ToolContent.ToolContent> => [
-  ToolContent.text(tail.length === 0 ? "(no output)" : tail.join("\n")),
+const content = (self: Partial, end: string): ReadonlyArray<ToolContent.ToolContent> => [
+  ToolContent.text(self.tail.length === 0 ? "(no output)" : self.tail.join("\n")),
   ToolContent.text(
     [
       end,
-      lines > tail.length ? `${lines} lines, the last ${tail.length} are shown.` : undefined,
-      suppressed > 0 ? `${suppressed} were too many and not told as events.` : undefined,
-      leftBehind.length > 0 ? `Left in the background: ${leftBehind.map(nameLeft).join(", ")}.` : undefined,
-      durationMs >= longMs ? `Took ${Math.round(durationMs / 1000)} s.` : undefined
+      self.lines > self.tail.length ? `${self.lines} lines, the last ${self.tail.length} are shown.` : undefined,
+      self.suppressed > 0 ? `${self.suppressed} were too many and not told as events.` : undefined,
+      ...aftermathToText(self)
     ]
       .filter((line) => line !== undefined)
       .join(" ")
   )
 ]
-
-const nameLeft = ({ fate, name, pid }: LeftBehind): string =>
-  `${name === undefined ? "process" : name} (pid ${pid}, ${fate === "alive" ? "still running" : fate})`
 
 /**
  * Runs a command as `bash` does and tells each complete line of its output as one

@@ -12,7 +12,17 @@ import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { pieces } from "../../src/BoundedText.ts"
 import * as CommandTask from "../../src/CommandTask.ts"
-import { ExitStatus, LeftBehind, type Output, Processes, SpawnFailed } from "../../src/Processes.ts"
+import {
+  Aftermath,
+  aftermathToText,
+  ExitStatus,
+  isSuccess,
+  type LeftBehind,
+  type Output,
+  Processes,
+  SpawnFailed,
+  Withheld
+} from "../../src/Processes.ts"
 import { Spilled } from "../../src/Spill.ts"
 import { TerminalDecoder, TerminalText } from "../../src/TerminalText.ts"
 import * as Tool from "../../src/Tool.ts"
@@ -28,9 +38,6 @@ const maxArgument = 128 * 1024
 /** UTF-16 code units in one part of a longer command: at most three bytes each. */
 const partLength = 40_000
 
-/** A duration above it, in ms, is worth telling a model. */
-const longMs = 10_000
-
 const known = {
   output: Schema.String.annotate({
     description: "stdout and stderr interleaved, as a terminal shows them: the first and the last 15,000 bytes."
@@ -39,8 +46,7 @@ const known = {
   stderrBytes: Schema.Natural.annotate({ description: "Bytes written to stderr." }),
   omittedBytes: Schema.Natural.annotate({ description: "Bytes left out of the middle of `output`." }),
   spill: Schema.optionalKey(Spilled.annotate({ description: "Where all of the raw output is, if some is omitted." })),
-  leftBehind: Schema.Array(LeftBehind).annotate({ description: "Processes that outlived the command." }),
-  durationMs: Schema.Natural
+  ...Aftermath.fields
 }
 
 /**
@@ -59,9 +65,7 @@ export type Partial = typeof Partial.Type
 export const Completed = Schema.Struct({
   exit: ExitStatus,
   ...known,
-  withheld: Schema.Array(Schema.String).annotate({
-    description: "Names of environment variables that were not passed to the command."
-  })
+  withheld: Withheld
 })
 export type Completed = typeof Completed.Type
 
@@ -77,27 +81,21 @@ export const Started = Schema.Struct({
 export type Started = typeof Started.Type
 
 /** What a model reads: the output, and how it ended. Two items, so that no output can pass for the status. */
-const content = (
-  { durationMs, leftBehind, omittedBytes, output }: Partial,
-  end: string,
-  note: string | false = false
-): ReadonlyArray<ToolContent.ToolContent> => [
-  ToolContent.text(output === "" ? "(no output)" : output),
+const content = (self: Partial, end: string, note: string | false = false): ReadonlyArray<ToolContent.ToolContent> => [
+  ToolContent.text(self.output === "" ? "(no output)" : self.output),
   ToolContent.text(
     [
       end,
-      omittedBytes > 0 && `${omittedBytes} bytes of the output are omitted.`,
-      leftBehind.length > 0 && `Left in the background: ${leftBehind.map(nameLeft).join(", ")}.`,
+      self.omittedBytes > 0 && `${self.omittedBytes} bytes of the output are omitted.`,
       note,
-      durationMs >= longMs && `Took ${Math.round(durationMs / 1000)} s.`
+      ...aftermathToText(self)
     ]
       .filter((line) => line !== false)
       .join(" ")
   )
 ]
 
-const isError = (success: Completed | Started): boolean =>
-  "exit" in success && (success.exit._tag !== "Exited" || success.exit.code !== 0)
+const isError = (success: Completed | Started): boolean => "exit" in success && !isSuccess(success.exit)
 
 /**
  * Runs a command as `bash -c COMMAND` does, without a terminal, with an empty
@@ -216,9 +214,6 @@ const inForeground = (commands: CommandTask.Commands, options: CommandTask.Optio
 type Progress = Tool.Progress<typeof Bash>
 
 const streams = ["stdout", "stderr"] as const
-
-const nameLeft = ({ fate, name, pid }: LeftBehind): string =>
-  `${name === undefined ? "process" : name} (pid ${pid}, ${fate === "alive" ? "still running" : fate})`
 
 /**
  * The arguments that make bash run `command` as `bash -c COMMAND` does.

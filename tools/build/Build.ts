@@ -14,7 +14,17 @@ import * as Pull from "effect/Pull"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { isBlank, LastLines, OutputLines } from "../../src/OutputLines.ts"
-import { ExitStatus, LeftBehind, type Output, Processes, SpawnFailed } from "../../src/Processes.ts"
+import {
+  Aftermath,
+  aftermathToText,
+  ExitStatus,
+  isSuccess,
+  type LeftBehind,
+  type Output,
+  Processes,
+  SpawnFailed,
+  Withheld
+} from "../../src/Processes.ts"
 import * as Tool from "../../src/Tool.ts"
 import * as ToolContent from "../../src/ToolContent.ts"
 import * as ToolStream from "../../src/ToolStream.ts"
@@ -29,9 +39,6 @@ const maxLine = 2_000
 /** What is returned of the end of the log: some 3,000 tokens. The diagnostics are returned by themselves. */
 const tailLimits = { maxLines: 100, maxUnits: 12_000 }
 
-/** A duration above it, in ms, is worth telling a model. */
-const longMs = 10_000
-
 const known = {
   command: Schema.String.annotate({ description: "The command that was run." }),
   diagnostics: Schema.Array(Diagnostic).annotate({
@@ -41,8 +48,7 @@ const known = {
   warnings: Schema.Natural.annotate({ description: "Diagnostics that are warnings, returned or not." }),
   tail: Schema.Array(Schema.String).annotate({ description: "The last lines of the log." }),
   omittedLines: Schema.Natural.annotate({ description: "Lines before these." }),
-  leftBehind: Schema.Array(LeftBehind).annotate({ description: "Processes that outlived the command." }),
-  durationMs: Schema.Natural
+  ...Aftermath.fields
 }
 
 /**
@@ -61,26 +67,23 @@ export type Partial = typeof Partial.Type
 export const Built = Schema.Struct({
   exit: ExitStatus,
   ...known,
-  withheld: Schema.Array(Schema.String).annotate({
-    description: "Names of environment variables that were not passed to the command."
-  })
+  withheld: Withheld
 })
 export type Built = typeof Built.Type
 
-const isError = ({ exit }: Built): boolean => exit._tag !== "Exited" || exit.code !== 0
+const isError = ({ exit }: Built): boolean => !isSuccess(exit)
 
 /**
  * What a model reads: the diagnostics, the end of the log unless all is well, and
  * how it ended. Items of their own, so that no output can pass for the status.
  */
 const content = (self: Partial, end: string, withTail: boolean): ReadonlyArray<ToolContent.ToolContent> => {
-  const { command, diagnostics, durationMs, errors, leftBehind, omittedLines, tail, warnings } = self
+  const { command, diagnostics, errors, omittedLines, tail, warnings } = self
   const status = [
     `${command}: ${end}`,
     `${count(errors, "error")}, ${count(warnings, "warning")}.`,
     withTail && omittedLines > 0 ? `${omittedLines} lines of the log are omitted.` : undefined,
-    leftBehind.length > 0 ? `Left in the background: ${leftBehind.map(nameLeft).join(", ")}.` : undefined,
-    durationMs >= longMs ? `Took ${Math.round(durationMs / 1000)} s.` : undefined
+    ...aftermathToText(self)
   ]
   return [
     ...(diagnostics.length === 0 ? [] : [ToolContent.text(diagnostics.map(describe).join("\n"))]),
@@ -95,9 +98,6 @@ const describe = ({ code, column, file, line, message, severity }: Diagnostic): 
   `${[file, line, column].filter((part) => part !== undefined).join(":")}: ${severity}${
     code === undefined ? "" : ` ${code}`
   }: ${message}`
-
-const nameLeft = ({ fate, name, pid }: LeftBehind): string =>
-  `${name === undefined ? "process" : name} (pid ${pid}, ${fate === "alive" ? "still running" : fate})`
 
 /**
  * Runs the build of the project, or the command that is given, and reads its log.

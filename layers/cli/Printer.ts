@@ -118,11 +118,14 @@ export const plainOfMany: Make = ({ talk, write }, call) => {
   }
 }
 
-/** Progress that is text somebody wrote, on a stream of its own. */
+/** Progress that is text somebody wrote, or one whole line of it, on a stream of its own. */
 const textOf = (value: unknown): { readonly stream: "stdout" | "stderr"; readonly text: string } | undefined => {
-  if (typeof value !== "object" || value === null || !("text" in value) || !("stream" in value)) return undefined
-  const { stream, text } = value
-  return typeof text === "string" && (stream === "stdout" || stream === "stderr") ? { stream, text } : undefined
+  if (typeof value !== "object" || value === null || !("stream" in value)) return undefined
+  const { stream } = value
+  if (stream !== "stdout" && stream !== "stderr") return undefined
+  if ("text" in value) return typeof value.text === "string" ? { stream, text: value.text } : undefined
+  if (!("line" in value) || typeof value.line !== "string") return undefined
+  return { stream, text: "omittedUnits" in value ? `${value.line}…\n` : `${value.line}\n` }
 }
 
 const partialOf = (failure: ToolEvent.Failure): Partial | undefined =>
@@ -132,8 +135,16 @@ const partialOf = (failure: ToolEvent.Failure): Partial | undefined =>
 const textsOf = (known: Partial | undefined, shown: boolean): ReadonlyArray<string> => {
   if (known === undefined) return []
   const { content, value } = known
-  const output = shown && typeof value === "object" && value !== null && "output" in value ? value.output : undefined
+  const output = shown ? outputOf(value) : undefined
   return content.filter((item) => item.type !== "text" || item.text !== output).map(contentText)
+}
+
+/** The text in a result that repeats progress. Lines that were not all told are not known to. */
+const outputOf = (value: unknown): unknown => {
+  if (typeof value !== "object" || value === null) return undefined
+  if ("output" in value) return value.output
+  if (!("tail" in value) || !Array.isArray(value.tail)) return undefined
+  return "suppressed" in value && value.suppressed !== 0 ? undefined : value.tail.join("\n")
 }
 
 const contentText = (content: ToolContent): string => {

@@ -67,6 +67,22 @@ describe.concurrent("call", { timeout: 30_000 }, () => {
     assert.deepStrictEqual([status, stdout, stderr], [0, "abc\nExit status 2.\n", "aside\n"])
   })
 
+  it("plain: output that comes in lines is printed once, as it was written", async () => {
+    const command = "echo one; echo aside >&2; printf two"
+    const [monitor, build] = await Promise.all([
+      call("monitor", { command }),
+      call("build", { command: `${command}; exit 2` })
+    ])
+    assert.deepStrictEqual([monitor.stdout, monitor.stderr], ["one\ntwo\nExit status 0.\n", "aside\n"])
+    assert.match(build.stdout, /^one\ntwo\n(?!one)[^\n]*: exit status 2\. [^\n]*\n$/)
+    assert.strictEqual(build.stderr, "aside\n")
+  })
+
+  it("plain: the last lines are printed with the result if some were not told", async () => {
+    const { stdout } = await call("monitor", { command: "seq 5000" })
+    assert.match(stdout, /\n4999\n5000\nExit status 0\. 5000 lines, the last 50 are shown\. \d+ were too many/)
+  })
+
   it("plain: nothing that a tool says acts on the terminal", async () => {
     using file = temporary("a.txt", "a\u001b[31mb\u009b2J\u0007\u007f\r\nend\n")
     const read = await toolstream(["call", "read_file", '{"path":"a.txt"}', "--workspace", file.directory])

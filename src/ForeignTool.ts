@@ -281,6 +281,9 @@ const declare = (
   toPartialContent: undefined,
   isError: ({ isError }: ForeignResult) => isError ?? false,
   clocks: undefined,
+  resources: undefined,
+  progressPolicy: undefined,
+  mergeProgress: undefined,
   describe: undefined,
   listed: undefined
 })

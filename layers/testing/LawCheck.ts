@@ -28,6 +28,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
+import type * as Clocks from "../../src/Clocks.ts"
 import * as ErasedTool from "../../src/ErasedTool.ts"
 import type * as Tool from "../../src/Tool.ts"
 import type { ToolRegistry } from "../../src/ToolRegistry.ts"
@@ -253,10 +254,10 @@ class Check {
       const clocks = Exit.isSuccess(exit) ? exit.value : undefined
       return {
         allow: this.allow,
-        graceMs: clocks?.grace === undefined ? this.setup.graceMs : millis(clocks.grace),
+        graceMs: clocks?.grace === undefined ? this.setup.graceMs : millis(durationOf(clocks.grace)),
         slackMs: this.options.clock === "real" ? slackMs : 0,
         limitMs,
-        timed: clocks?.total !== undefined
+        timed: clocks?.total !== undefined || clocks?.idle !== undefined
       }
     })
   }
@@ -308,5 +309,8 @@ const probe: Scenario = { _tag: "Drain", view: "events", paceMs: 0 }
 const add = (counts: Record<string, number>, key: string): void => {
   counts[key] = (counts[key] ?? 0) + 1
 }
+
+const durationOf = (clock: Duration.Input | Clocks.Default): Duration.Input =>
+  typeof clock === "object" && "byDefault" in clock ? clock.byDefault : clock
 
 const millis = (duration: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(duration))

@@ -27,8 +27,9 @@ export const prepare = (
   fromBody((emit) =>
     now(memberOf(tool, running.call), (member) =>
       now(decode(member, running.call), (parameters) => {
-        if (member.clocks !== undefined) running.limit(member.clocks(parameters))
-        return runBody(invocation(new Prepared(running.call, member, parameters, 1)), emit)
+        const prepared = new Prepared(running.call, member, parameters, 1)
+        const refusal = running.prepared(prepared, member.clocks?.(parameters))
+        return refusal === undefined ? runBody(invocation(prepared), emit) : Exit.fail(refusal)
       })
     )
   )

@@ -207,7 +207,7 @@ export const play = (setup: Setup, parameters: unknown, scenario: Scenario, maxW
         openAtTerminal: openAtTerminal.has(call.callId)
       })),
       stats,
-      inFlight: inFlight.length,
+      inFlight: inFlight.filter(({ phase }) => phase !== "detached").length,
       closed,
       durationMs
     }

@@ -170,7 +170,14 @@ const faults: Record<string, readonly [NonNullable<LawCheck.Options["runtime"]>,
   ],
   "keeps calls in flight": [
     over(() => ({
-      inFlight: Effect.succeed([{ call: { callId: "1", sessionId: "1", name: "t", parameters: {} }, phase: "running" }])
+      inFlight: Effect.succeed([
+        {
+          call: { callId: "1", sessionId: "1", name: "t", parameters: {} },
+          phase: "running",
+          stopped: Effect.void,
+          kill: Effect.succeed(false)
+        }
+      ])
     })),
     "Leftovers",
     /1 calls are in flight/

@@ -219,15 +219,21 @@ class Slot<P> {
         this.count.omitted += values.length - i
         return Effect.void
       }
+      if (this.keep(values[i]!)) continue
+      this.start()
+      // A reader that was waiting has taken it here and now.
       if (!this.keep(values[i]!)) return this.later(values, i)
     }
-    if (this.pump === undefined) {
-      this.pump = Effect.runForkWith(this.context)(this.pumping())
-      this.pump.addObserver(() => {
-        this.pump = undefined
-      })
-    }
+    this.start()
     return Effect.void
+  }
+
+  private start(): void {
+    if (this.pump !== undefined) return
+    this.pump = Effect.runForkWith(this.context)(this.pumping())
+    this.pump.addObserver(() => {
+      this.pump = undefined
+    })
   }
 
   /** Tries again when the value that is in the way is gone. Who is interrupted first has said it in vain. */

@@ -7,14 +7,18 @@
  * - Readers are inside together, as far as `weight` allows.
  * - Arrival order: of two that conflict, the one that asked first is let in first.
  * - No starvation: whoever waits is let in after a bounded number of others.
- * - No deadlock: all that one asks for is asked for at once, in one order for all.
+ * - No deadlock: all that one asks for is asked for at once, in one step. Who asks
+ *   from inside, for something it runs, shares what it holds and goes before those
+ *   outside; where even so each would wait for the other, it is refused.
  * - Who is interrupted while it waits holds nothing, and wakes those it was in the way of.
  *
- * An entry costs a constant amount of work for each of its keys, however many wait.
+ * To ask and to leave cost a constant amount of work for each key, however many
+ * wait; only who asks again, or from inside, may have to pass others.
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import { Namespace, type Place } from "./Queues.ts"
 
 /**
  * What one asks for.
@@ -23,171 +27,268 @@ import * as Effect from "effect/Effect"
  * @since 0.1.0
  */
 export interface Claim {
-  readonly reads?: ReadonlyArray<string> | undefined
-  readonly writes?: ReadonlyArray<string> | undefined
+  readonly reads?: Iterable<string> | undefined
+  readonly writes?: Iterable<string> | undefined
   /** Alone, whatever others ask for. */
   readonly exclusive?: boolean | undefined
   /** Of the gate's capacity. Default: 1. More than the capacity counts as all of it. */
   readonly weight?: number | undefined
 }
 
-/** A place in the queue of one key. */
-interface Place {
-  readonly entry: Entry
-  readonly writes: boolean
-  readonly queue: Queue
-  /** It is not behind anybody that it conflicts with. */
-  eligible: boolean
-  before: Place | undefined
-  after: Place | undefined
-}
-
-/** Those who hold a key or wait for it, in the order they came. The eligible ones stand at the front. */
-class Queue {
-  first: Place | undefined
-  private last: Place | undefined
-  readonly key: string
-  constructor(key: string) {
-    this.key = key
-  }
-
-  add(entry: Entry, writes: boolean): Place {
-    const { last } = this
-    // Behind a front of readers another reader is of that front.
-    const eligible = last === undefined || (!writes && last.eligible && !last.writes)
-    const place: Place = { entry, writes, queue: this, eligible, before: last, after: undefined }
-    if (last === undefined) this.first = place
-    else last.after = place
-    this.last = place
-    return place
-  }
-
-  /** Takes a place out, and tells those who need not wait for anybody here any more. */
-  remove(place: Place, released: (entry: Entry) => void): void {
-    const { after, before } = place
-    if (before === undefined) this.first = after
-    else before.after = after
-    if (after === undefined) this.last = before
-    else after.before = before
-    // The front grows from where the gap is: everybody before it was eligible, or nobody behind it can be.
-    for (let next = after; next !== undefined && !next.eligible; next = next.after) {
-      const previous = next.before
-      if (previous !== undefined && (next.writes || previous.writes || !previous.eligible)) return
-      next.eligible = true
-      released(next.entry)
-    }
-  }
-}
-
-/** One who asked. */
-class Entry {
-  readonly places: Array<Place> = []
-  readonly weight: number
-  /** Keys on which it still has to wait. */
+/**
+ * One who asked.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export class Ticket {
+  /** Of its arrival. */
+  readonly number: number
+  /** Who asks from inside has asked for something that this one runs. */
+  readonly within: Ticket | undefined
+  /** By key, whether it writes. */
+  keys: ReadonlyMap<string, boolean> = new Map()
+  /** Reasons why it still has to wait. That it is open is one. */
   blocked = 0
+  /** It does not know yet all it asks for. */
+  open: boolean
+  weight = 0
   state: "waiting" | "queued" | "inside" | "gone" = "waiting"
+  places: Array<Place<Ticket>> = []
+  children: Set<Ticket> | undefined
+  /** Where those inside of it queue for what it holds. */
+  inner: Namespace<Ticket> | undefined
   resume: ((effect: Effect.Effect<void>) => void) | undefined
-  constructor(weight: number) {
-    this.weight = weight
+
+  constructor(number: number, within: Ticket | undefined, open: boolean) {
+    this.number = number
+    this.within = within
+    this.open = open
+  }
+
+  get isNested(): boolean {
+    return this.within !== undefined
+  }
+
+  /** Whether it goes before another that waits as it does. */
+  precedes(other: Ticket): boolean {
+    if (other.state === "inside") return false
+    return this.isNested === other.isNested ? this.number < other.number : this.isNested
   }
 }
 
-/** Every entry reads it, an exclusive one writes it. No resource has an empty name. */
+/** Every ticket reads it, an exclusive one writes it. No resource has an empty name. */
 const everything = ""
 
 /**
  * @category models
  * @since 0.1.0
  */
-export interface Gate {
+export class Gate {
+  private readonly capacity: number
+  private readonly queues = new Namespace<Ticket>()
+  /** Those whose keys are free, but for whom there is no room: served in order, so that a heavy one is not passed by. */
+  private readonly queued = new Set<Ticket>()
+  private room: number
+  private arrivals = 0
+  /** Tickets that are inside, and that wait. */
+  inside = 0
+  waiting = 0
+  /** How often somebody left. What was looked at before may be different since. */
+  releases = 0
+
+  constructor(capacity = Infinity) {
+    this.capacity = capacity
+    this.room = capacity
+  }
+
+  /**
+   * Asks, at once: the order of arrival is the order of calls. One that is `open` does not know yet all it asks for,
+   * and is not let in before it was `settled`.
+   */
+  arrive(claim: Claim, options: { readonly open?: boolean; readonly within?: Ticket | undefined } = {}): Ticket {
+    const within = options.within?.state === "inside" ? options.within : undefined
+    const ticket = new Ticket(this.arrivals++, within, options.open === true)
+    this.waiting++
+    if (within !== undefined) (within.children ??= new Set()).add(ticket)
+    this.enter(ticket, claim)
+    return ticket
+  }
+
+  /** One that was open knows what it asks for. */
+  settle(ticket: Ticket, claim: Claim): void {
+    ticket.open = false
+    this.again(ticket, claim)
+  }
+
+  /** Asks for something else, ahead of all who came later and are not inside. */
+  again(ticket: Ticket, claim: Claim): void {
+    if (ticket.state === "gone") return
+    this.back(ticket)
+    // Nobody takes the place that it is about to take again.
+    const freed: Array<Ticket> = []
+    this.withdraw(ticket, (other) => {
+      if (--other.blocked === 0) freed.push(other)
+    })
+    this.enter(ticket, claim)
+    for (const other of freed) if (other.blocked === 0 && other.state === "waiting") this.admit(other)
+    this.letIn()
+  }
+
+  /** Waits until it is inside. Interrupted, it still has to leave. */
+  wait(ticket: Ticket): Effect.Effect<void> {
+    return Effect.callback<void>((resume) => {
+      if (ticket.state === "inside") return resume(Effect.void)
+      ticket.resume = resume
+      return Effect.sync(() => {
+        ticket.resume = undefined
+      })
+    })
+  }
+
+  /** Goes out, or gives up its place. */
+  leave(ticket: Ticket): void {
+    if (ticket.state === "gone") return
+    this.back(ticket)
+    this.waiting--
+    ticket.state = "gone"
+    ticket.within?.children?.delete(ticket)
+    this.withdraw(ticket, this.released)
+    this.letIn()
+  }
+
+  /** Whether it would wait for somebody who waits for it. Only one who asks from inside can. */
+  isDeadlocked(ticket: Ticket): boolean {
+    const seen = new Set<Ticket>()
+    const reaches = (from: Ticket): boolean => {
+      for (const next of waitsFor(from)) {
+        if (next === ticket) return true
+        if (seen.has(next)) continue
+        seen.add(next)
+        if (reaches(next)) return true
+      }
+      return false
+    }
+    return ticket.isNested && ticket.state !== "inside" && (this.wantsMore(ticket) || reaches(ticket))
+  }
+
   /** Runs an effect inside. */
-  readonly within: <A, E, R>(claim: Claim, effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** How many are inside, and how many wait. */
-  readonly counts: Effect.Effect<{ readonly inside: number; readonly waiting: number }>
+  within<A, E, R>(claim: Claim, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return Effect.suspend(() => {
+      const ticket = this.arrive(claim)
+      return Effect.onExitPrimitive(
+        ticket.state === "inside" ? effect : Effect.andThen(this.wait(ticket), effect),
+        () => {
+          this.leave(ticket)
+          return undefined
+        }
+      )
+    })
+  }
+
+  private enter(ticket: Ticket, claim: Claim): void {
+    const keys = new Map([[everything, claim.exclusive === true]])
+    for (const key of claim.reads ?? []) keys.set(key, false)
+    for (const key of claim.writes ?? []) keys.set(key, true)
+    ticket.keys = keys
+    ticket.blocked = ticket.open ? 1 : 0
+    // What runs inside of another runs in its room.
+    ticket.weight = ticket.isNested ? 0 : Math.min(claim.weight ?? 1, this.capacity)
+    for (const [key, writes] of keys) {
+      const queues = ticket.isNested ? this.namespaceFor(ticket, key, writes) : this.queues
+      if (queues === undefined) continue
+      if (queues === upgrade) {
+        ticket.blocked++
+        continue
+      }
+      const place = queues.add(key, ticket, writes, this.blocked)
+      ticket.places.push(place)
+      if (!place.eligible) ticket.blocked++
+    }
+    if (ticket.blocked === 0) this.admit(ticket)
+  }
+
+  /** Where a nested ticket queues for a key: nowhere, if somebody it is inside of shares it already. */
+  private namespaceFor(ticket: Ticket, key: string, writes: boolean) {
+    for (let holder = ticket.within; holder !== undefined; holder = holder.within) {
+      const held = holder.keys.get(everything) === true ? true : holder.keys.get(key)
+      if (held === undefined) continue
+      if (held) return (holder.inner ??= new Namespace())
+      return writes ? upgrade : undefined
+    }
+    return this.queues
+  }
+
+  /** Whether it wants to write what somebody it is inside of only reads: that one will not let go before it is done. */
+  private wantsMore(ticket: Ticket): boolean {
+    return Array.from(ticket.keys).some(([key, writes]) => this.namespaceFor(ticket, key, writes) === upgrade)
+  }
+
+  private withdraw(ticket: Ticket, released: (other: Ticket) => void): void {
+    const { places } = ticket
+    ticket.places = []
+    for (const place of places) place.queue.remove(place, released)
+  }
+
+  /** Takes a ticket out of the state it is in. */
+  private back(ticket: Ticket): void {
+    if (ticket.state === "inside") {
+      this.inside--
+      this.waiting++
+      this.releases++
+      this.room += ticket.weight
+    } else if (ticket.state === "queued") this.queued.delete(ticket)
+    ticket.state = "waiting"
+  }
+
+  private admit(ticket: Ticket): void {
+    ticket.state = "queued"
+    // What weighs nothing waits for no room.
+    if (ticket.weight === 0) return this.let(ticket)
+    this.queued.add(ticket)
+    this.letIn()
+  }
+
+  private letIn(): void {
+    for (const next of this.queued) {
+      if (next.weight > this.room) return
+      this.queued.delete(next)
+      this.let(next)
+    }
+  }
+
+  private let(ticket: Ticket): void {
+    this.room -= ticket.weight
+    ticket.state = "inside"
+    this.inside++
+    this.waiting--
+    const { resume } = ticket
+    ticket.resume = undefined
+    resume?.(Effect.void)
+  }
+
+  private readonly released = (ticket: Ticket): void => {
+    if (--ticket.blocked === 0 && ticket.state === "waiting") this.admit(ticket)
+  }
+
+  private readonly blocked = (ticket: Ticket): void => {
+    ticket.blocked++
+    this.back(ticket)
+  }
 }
 
-/**
- * @category constructors
- * @since 0.1.0
- */
-export const make = (options?: {
-  /** The weights inside at once. Default: no limit. */
-  readonly capacity?: number | undefined
-}): Gate => {
-  const capacity = options?.capacity ?? Infinity
-  const queues = new Map<string, Queue>()
-  /** Those whose keys are free, but for whom there is no room: served in order, so that a heavy one is not passed by. */
-  const queued: Array<Entry> = []
-  let room = capacity
-  let inside = 0
-  let waiting = 0
+/** Stands for a key that would have to be held in another way than it is. */
+const upgrade = "upgrade"
 
-  const admit = (entry: Entry): void => {
-    entry.state = "queued"
-    queued.push(entry)
-    letIn()
+/** For whose end a ticket waits: of one inside, that of all that it runs; else, that of those it is behind. */
+const waitsFor = function* (ticket: Ticket): Iterable<Ticket> {
+  if (ticket.state === "inside") {
+    yield* ticket.children ?? []
+    return
   }
-
-  const letIn = (): void => {
-    for (let next = queued[0]; next !== undefined && next.weight <= room; next = queued[0]) {
-      queued.shift()
-      room -= next.weight
-      next.state = "inside"
-      inside++
-      waiting--
-      next.resume?.(Effect.void)
+  for (const place of ticket.places) {
+    for (let before = place.before; before !== undefined; before = before.before) {
+      if (before.writes || place.writes) yield before.owner
     }
-  }
-
-  const released = (entry: Entry): void => {
-    if (--entry.blocked === 0 && entry.state === "waiting") admit(entry)
-  }
-
-  const enter = (claim: Claim): Entry => {
-    const entry = new Entry(Math.min(claim.weight ?? 1, capacity))
-    const writes = new Set(claim.exclusive === true ? [everything, ...(claim.writes ?? [])] : claim.writes)
-    waiting++
-    for (const key of new Set([everything, ...writes, ...(claim.reads ?? [])])) {
-      const queue = queues.get(key) ?? new Queue(key)
-      queues.set(key, queue)
-      const place = queue.add(entry, writes.has(key))
-      entry.places.push(place)
-      if (!place.eligible) entry.blocked++
-    }
-    if (entry.blocked === 0) admit(entry)
-    return entry
-  }
-
-  const leave = (entry: Entry): void => {
-    if (entry.state === "gone") return
-    if (entry.state === "inside") {
-      inside--
-      room += entry.weight
-    } else {
-      waiting--
-      if (entry.state === "queued") queued.splice(queued.indexOf(entry), 1)
-    }
-    entry.state = "gone"
-    for (const place of entry.places) {
-      place.queue.remove(place, released)
-      if (place.queue.first === undefined) queues.delete(place.queue.key)
-    }
-    letIn()
-  }
-
-  return {
-    within: (claim, effect) =>
-      Effect.suspend(() => {
-        const entry = enter(claim)
-        const entered = Effect.callback<void>((resume) => {
-          if (entry.state === "inside") return resume(Effect.void)
-          entry.resume = resume
-        })
-        return Effect.ensuring(
-          entry.state === "inside" ? effect : Effect.andThen(entered, effect),
-          Effect.sync(() => leave(entry))
-        )
-      }),
-    counts: Effect.sync(() => ({ inside, waiting }))
   }
 }

@@ -50,20 +50,20 @@ export type ProgressPolicy<P = unknown> =
   | { readonly _tag: "Lossless" }
   | { readonly _tag: "Latest" }
   | { readonly _tag: "Sample"; readonly everyMs: number }
-  /** Without `merge` as the tool declares it; if it declares nothing, the tool waits. */
+  /** Without `merge` as the tool declares it. */
   | { readonly _tag: "Coalesce"; readonly merge: Merge<P> | undefined }
 
 /**
  * @category constructors
  * @since 0.1.0
  */
-export const lossless: ProgressPolicy<never> = { _tag: "Lossless" }
+export const lossless: { readonly _tag: "Lossless" } = { _tag: "Lossless" }
 
 /**
  * @category constructors
  * @since 0.1.0
  */
-export const latest: ProgressPolicy<never> = { _tag: "Latest" }
+export const latest: { readonly _tag: "Latest" } = { _tag: "Latest" }
 
 /**
  * At most one value in so many milliseconds, of which there are 1 to 2,147,483,647: others throw.
@@ -71,7 +71,7 @@ export const latest: ProgressPolicy<never> = { _tag: "Latest" }
  * @category constructors
  * @since 0.1.0
  */
-export const sample = (everyMs: number): ProgressPolicy<never> => {
+export const sample = (everyMs: number): { readonly _tag: "Sample"; readonly everyMs: number } => {
   if (!(everyMs >= 1 && everyMs <= 2 ** 31 - 1)) {
     throw new RangeError(`a sample every ${everyMs} ms; give 1 to ${2 ** 31 - 1} milliseconds`)
   }
@@ -82,7 +82,18 @@ export const sample = (everyMs: number): ProgressPolicy<never> => {
  * @category constructors
  * @since 0.1.0
  */
-export const coalesce = <P = never>(merge?: Merge<P>): ProgressPolicy<P> => ({ _tag: "Coalesce", merge })
+export const coalesce = <P>(merge: Merge<P>): ProgressPolicy<P> => ({ _tag: "Coalesce", merge })
+
+/**
+ * As the tool declares it. Of one that declares nothing, nothing is merged: it waits.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const coalesceAsDeclared: { readonly _tag: "Coalesce"; readonly merge: undefined } = {
+  _tag: "Coalesce",
+  merge: undefined
+}
 
 /**
  * What the consumer of the calls made here wants. Progress values are JSON. Undefined by default: all of it.
@@ -123,8 +134,8 @@ export const forCall = <A, E, R>(
       let body = bodyOf(self)
       if (tool.progressPolicy !== undefined) body = under(tool.progressPolicy, body, count)
       if (consumers !== undefined) {
-        const asTold = consumers._tag === "Coalesce" && consumers.merge === undefined
-        body = under(asTold ? coalesce(tool.mergeProgress) : consumers, body, count)
+        const asDeclared = consumers._tag === "Coalesce" && consumers.merge === undefined
+        body = under(asDeclared ? { _tag: "Coalesce", merge: tool.mergeProgress } : consumers, body, count)
       }
       return body(emit)
     })

@@ -246,6 +246,11 @@ export class WorkspaceFiles extends Context.Service<
     ) => Effect.Effect<{ readonly entries: ReadonlyArray<Entry>; readonly total: number }, FileUnreachable>
     /** How a resolved path is shown: relative to the workspace where it lies inside. */
     readonly display: (path: string) => Effect.Effect<string>
+    /**
+     * What stands for each of these files, existing or not: two paths of one real file have a key in common. A path
+     * that leads nowhere, or out of the workspace, stands for itself.
+     */
+    readonly keys: (paths: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Iterable<string>>>
     /** Holds files, existing or not, while `use` runs. Waits for whoever holds one of them. */
     readonly hold: <A, E, R>(
       paths: ReadonlyArray<string>,

@@ -4,10 +4,12 @@
  *
  * @since 0.1.0
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
 import type { ErasedTool, Registrable } from "../ErasedTool.ts"
-import type { ToolCall } from "../ToolCall.ts"
+import { CurrentToolCall, type ToolCall } from "../ToolCall.ts"
 import { fromReason, InvalidParameters, type ToolError } from "../ToolError.ts"
 import type { Invocation, PreparedCall } from "../ToolMiddleware.ts"
 import type { ToolResult } from "../ToolResult.ts"
@@ -27,7 +29,7 @@ export const prepare = (
   fromBody((emit) =>
     now(memberOf(tool, running.call), (member) =>
       now(decode(member, running.call), (parameters) => {
-        const prepared = new Prepared(running.call, member, parameters, 1)
+        const prepared = new Prepared(running.call, member, parameters, running.outer)
         const refusal = running.prepared(prepared, member.clocks?.(parameters))
         return refusal === undefined ? runBody(invocation(prepared), emit) : Exit.fail(refusal)
       })
@@ -41,7 +43,7 @@ export const prepare = (
  */
 export const execute = (tool: ErasedTool, call: ToolCall): ToolStream<unknown, ToolResult, ToolError> =>
   fromBody((emit) =>
-    now(decode(tool, call), (parameters) => runBody(tool.run(new Prepared(call, tool, parameters, 1)), emit))
+    now(decode(tool, call), (parameters) => runBody(tool.run(new Prepared(call, tool, parameters, undefined)), emit))
   )
 
 const memberOf = (tool: Registrable, call: ToolCall): Effect.Effect<ErasedTool, ToolError> =>
@@ -93,13 +95,17 @@ class Prepared implements PreparedCall {
   readonly call: ToolCall
   readonly tool: ErasedTool
   readonly parameters: unknown
-  readonly attempt: number
+  readonly attempt = 1
   private hash: string | undefined
-  constructor(call: ToolCall, tool: ErasedTool, parameters: unknown, attempt: number) {
+  private readonly outer: Context.Context<never> | undefined
+  constructor(call: ToolCall, tool: ErasedTool, parameters: unknown, outer: Context.Context<never> | undefined) {
     this.call = call
     this.tool = tool
     this.parameters = parameters
-    this.attempt = attempt
+    this.outer = outer
+  }
+  get caller(): ToolCall | undefined {
+    return this.outer === undefined ? undefined : Option.getOrUndefined(Context.getOption(this.outer, CurrentToolCall))
   }
   get parametersHash(): Effect.Effect<string> {
     return Effect.suspend(() =>

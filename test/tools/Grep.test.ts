@@ -53,6 +53,7 @@ const over = (search: (query: Query) => Stream.Stream<Found>) => {
       resolve: () => Effect.succeed({ path: "/ws", type: "directory" }),
       display: () => Effect.succeed("."),
       list: () => Effect.die("not asked"),
+      keys: () => Effect.die("not asked"),
       hold: () => Effect.die("not asked")
     })
   )

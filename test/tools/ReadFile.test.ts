@@ -323,6 +323,7 @@ describe("read_file", () => {
           resolve: () => Effect.die("not asked"),
           display: () => Effect.succeed("huge"),
           list: () => Effect.die("not asked"),
+          keys: () => Effect.die("not asked"),
           hold: () => Effect.die("not asked")
         })
       )

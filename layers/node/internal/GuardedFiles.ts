@@ -181,6 +181,10 @@ export const make = Effect.fnUntraced(function* (walker: Walk.Walker, state: str
       )
     )
 
+  const keys = Effect.fn("WorkspaceFiles.keys")((paths: ReadonlyArray<string>) =>
+    Effect.forEach(paths, (path) => Effect.orElseSucceed(allKeys([path]), (): Iterable<string> => [path]))
+  )
+
   const hold = <A, E, R>(paths: ReadonlyArray<string>, use: (held: Held) => Effect.Effect<A, E, R>) =>
     Effect.uninterruptibleMask((restore) =>
       Effect.gen(function* () {
@@ -353,7 +357,7 @@ export const make = Effect.fnUntraced(function* (walker: Walk.Walker, state: str
     return { read, commit }
   }
 
-  return WorkspaceFiles.of({ open, resolve, list, display, hold })
+  return WorkspaceFiles.of({ open, resolve, list, display, keys, hold })
 })
 
 /** Of one file there is one change; and what becomes a file is not also the folder of another. */

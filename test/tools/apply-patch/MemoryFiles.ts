@@ -75,6 +75,7 @@ export const layer = (tree: Tree, commits: Array<ReadonlyArray<Change>> = []) =>
             ? Effect.succeed({ path: real, type: tree.has(real) ? ("file" as const) : ("directory" as const) })
             : Effect.fail(new FileUnreachable({ path: name, reason: { _tag: "NotFound", similar: [] } }))
         ),
+      keys: (names) => Effect.succeed(names.map((name) => [name])),
       hold: (names, use) => Effect.andThen(Effect.forEach(names, reach, { discard: true }), use({ read, commit }))
     })
   )

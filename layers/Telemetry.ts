@@ -1,0 +1,151 @@
+/**
+ * Calls as spans and as a duration histogram, over Effect's tracer and metrics.
+ * What exports them is a layer of the application, such as `effect/observability`'s
+ * `Otlp.layer`; the tracer is that of whoever calls.
+ *
+ * **Details**
+ *
+ * - One span for every call that was accepted, `execute_tool {name}`, from its
+ *   acceptance to its terminal, with a child for each stage: `queue`, `approval`,
+ *   `run`, `drain`. What a tool traces itself is below `run`.
+ * - `gen_ai.execute_tool.duration`, in seconds, by tool and, of what failed, by
+ *   `error.type`. A name that no tool has is counted as `_OTHER`: models invent many.
+ * - `error.type` is the tag of the reason, `tool_error` for a success that the model
+ *   must see as an error.
+ * - Arguments and results are opt-in: they are what people and their files say. What
+ *   a schema declares as `Schema.Redacted` is a hash even then.
+ *
+ * **Source** OpenTelemetry semantic conventions for generative AI, `execute_tool`, status Development.
+ *
+ * @since 0.1.0
+ */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import type * as Tracer from "effect/Tracer"
+import { CallObserver, type Observer, type Watch } from "../src/CallObserver.ts"
+import type { Stage } from "../src/CallStage.ts"
+import type { ErasedTool } from "../src/ErasedTool.ts"
+import type { ToolCall } from "../src/ToolCall.ts"
+import type { Terminal } from "../src/ToolEvent.ts"
+import type { PreparedCall } from "../src/ToolMiddleware.ts"
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** Records the arguments of each call as `gen_ai.tool.call.arguments`. Default: no. */
+  readonly arguments?: boolean | undefined
+  /** Records the value of each success as `gen_ai.tool.call.result`. Default: no. */
+  readonly results?: boolean | undefined
+}
+
+/**
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerWith = (options: Options): Layer.Layer<never> =>
+  Layer.sync(CallObserver, (): Observer => (call, context) => new WatchedCall(call, context, options))
+
+/**
+ * Without arguments and results.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<never> = layerWith({})
+
+/** In seconds. As the conventions advise for durations of operations. */
+const boundaries = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
+
+const duration = Metric.histogram("gen_ai.execute_tool.duration", {
+  description: "Duration of a tool call, from its acceptance to its terminal.",
+  attributes: { unit: "s" },
+  boundaries
+})
+
+/** One for each tool and ending, made when it is first needed. */
+const durations = new Map<string, Metric.Metric<number, unknown>>()
+
+const durationOf = (tool: string, errorType: string | undefined): Metric.Metric<number, unknown> => {
+  const key = `${tool} ${errorType ?? ""}`
+  const known = durations.get(key)
+  if (known !== undefined) return known
+  const made = Metric.withAttributes(duration, {
+    "gen_ai.operation.name": "execute_tool",
+    "gen_ai.tool.name": tool,
+    ...(errorType === undefined ? {} : { "error.type": errorType })
+  })
+  durations.set(key, made)
+  return made
+}
+
+/** Stands for what has too many names. */
+const other = "_OTHER"
+
+class WatchedCall implements Watch {
+  readonly span: Tracer.Span
+  private tool: ErasedTool | undefined
+  private readonly call: ToolCall
+  private readonly context: Context.Context<never>
+  private readonly options: Options
+
+  constructor(call: ToolCall, context: Context.Context<never>, options: Options) {
+    this.call = call
+    this.context = context
+    this.options = options
+    this.span = Effect.runSyncWith(context)(
+      Effect.makeSpan(`execute_tool ${call.name}`, {
+        attributes: {
+          "gen_ai.operation.name": "execute_tool",
+          "gen_ai.tool.name": call.name,
+          "gen_ai.tool.call.id": call.externalId ?? call.callId,
+          "gen_ai.tool.type": "function"
+        }
+      })
+    )
+  }
+
+  prepared({ parameters, tool }: PreparedCall): void {
+    this.tool = tool
+    this.span.attribute("gen_ai.tool.description", tool.descriptor.description)
+    if (this.options.arguments !== true) return
+    const encoded = Effect.runSyncExit(tool.encodeParameters(parameters))
+    if (Exit.isSuccess(encoded)) this.tell("gen_ai.tool.call.arguments", encoded.value, tool.redact?.parameters)
+  }
+
+  stage<A, E, R>(stage: Stage, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return Effect.withSpan(effect, stage, { captureStackTrace: false }) as Effect.Effect<A, E, R>
+  }
+
+  ended({ result, stats }: Terminal): void {
+    const { context, span, tool } = this
+    const failure = result._tag === "Failure" ? result.error.reason._tag : undefined
+    const errorType = result._tag === "Failure" ? failure : result.isError ? "tool_error" : undefined
+    if (errorType !== undefined) span.attribute("error.type", errorType)
+    if (result._tag === "Success" && this.options.results === true) {
+      this.tell("gen_ai.tool.call.result", result.value, tool?.redact?.success)
+    }
+    const name = tool?.name ?? (failure === "ToolNotFound" ? other : this.call.name)
+    durationOf(name, errorType).updateUnsafe(stats.durationMs / 1000, context)
+    // What the tool said of its failure is a result: only its kind is told.
+    const exit = errorType === undefined ? Exit.void : Exit.fail(new Failed(errorType))
+    span.end(Effect.runSyncWith(context)(Effect.clockWith((clock) => clock.currentTimeNanos)), exit)
+  }
+
+  private tell(name: string, json: unknown, redact: ((json: unknown) => unknown) | undefined): void {
+    this.span.attribute(name, JSON.stringify(redact === undefined ? json : redact(json)) ?? "null")
+  }
+}
+
+/** How a span says that its call has failed. */
+class Failed extends Error {
+  override readonly name: string
+  constructor(name: string) {
+    super(name)
+    this.name = name
+  }
+}

@@ -19,7 +19,9 @@
  *
  * @since 0.1.0
  */
-import type * as Context from "effect/Context"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -29,6 +31,7 @@ import { CallObserver, type Observer, type Watch } from "../src/CallObserver.ts"
 import type { Stage } from "../src/CallStage.ts"
 import type { ErasedTool } from "../src/ErasedTool.ts"
 import type { ToolCall } from "../src/ToolCall.ts"
+import { ToolError } from "../src/ToolError.ts"
 import type { Terminal } from "../src/ToolEvent.ts"
 import type { PreparedCall } from "../src/ToolMiddleware.ts"
 
@@ -118,7 +121,12 @@ class WatchedCall implements Watch {
   }
 
   stage<A, E, R>(stage: Stage, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    return Effect.withSpan(effect, stage, { captureStackTrace: false }) as Effect.Effect<A, E, R>
+    return Effect.flatMap(Effect.makeSpan(stage), (span) =>
+      Effect.onExitPrimitive(Effect.withParentSpan(effect, span, { captureStackTrace: false }), (exit) => {
+        this.end(span, Exit.isSuccess(exit) ? undefined : kindOf(exit.cause))
+        return undefined
+      })
+    ) as Effect.Effect<A, E, R>
   }
 
   ended({ result, stats }: Terminal): void {
@@ -131,9 +139,13 @@ class WatchedCall implements Watch {
     }
     const name = tool?.name ?? (failure === "ToolNotFound" ? other : this.call.name)
     durationOf(name, errorType).updateUnsafe(stats.durationMs / 1000, context)
-    // What the tool said of its failure is a result: only its kind is told.
-    const exit = errorType === undefined ? Exit.void : Exit.fail(new Failed(errorType))
-    span.end(Effect.runSyncWith(context)(Effect.clockWith((clock) => clock.currentTimeNanos)), exit)
+    this.end(span, errorType)
+  }
+
+  /** What the tool said of its failure is a result: only its kind is told. */
+  private end(span: Tracer.Span, errorType: string | undefined): void {
+    const now = Context.get(this.context, Clock.Clock).currentTimeNanosUnsafe()
+    span.end(now, errorType === undefined ? Exit.void : Exit.fail(new Failed(errorType)))
   }
 
   private tell(name: string, json: unknown, redact: ((json: unknown) => unknown) | undefined): void {
@@ -141,9 +153,16 @@ class WatchedCall implements Watch {
   }
 }
 
-/** How a span says that its call has failed. */
+const kindOf = (cause: Cause.Cause<unknown>): string => {
+  const failed = cause.reasons.find(Cause.isFailReason)
+  if (failed?.error instanceof ToolError) return failed.error.reason._tag
+  return Cause.hasInterrupts(cause) ? "Interrupted" : "ToolDefect"
+}
+
+/** How a span says that its call has failed. Where in this program it is said helps nobody. */
 class Failed extends Error {
   override readonly name: string
+  override readonly stack = ""
   constructor(name: string) {
     super(name)
     this.name = name

@@ -15,8 +15,16 @@
 const encoder = new TextEncoder()
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
 
+/**
+ * Bytes of a piece of text, at most: see `pieces`.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const maxPieceBytes = 16 * 1024
+
 /** Where text becomes bytes. Shared: nothing is in it between two appends. */
-const scratch = new Uint8Array(16 * 1024)
+const scratch = new Uint8Array(maxPieceBytes)
 
 const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
 

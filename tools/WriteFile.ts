@@ -9,6 +9,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as Resources from "../src/Resources.ts"
 import * as Tool from "../src/Tool.ts"
 import type { ToolContent } from "../src/ToolContent.ts"
 import { CommitFailed, FileUnreachable, WorkspaceFiles } from "../src/WorkspaceFiles.ts"
@@ -55,6 +56,7 @@ export class WriteFile extends Tool.Service<WriteFile>()("write_file", {
   },
   success: Written,
   failure: Schema.Union([FileUnreachable, CommitFailed]),
+  resources: ({ path }) => ({ writes: [Resources.file(path)] }),
   hints: { readOnly: false, destructive: true, idempotent: true, openWorld: false },
   toContent: (success) => content(success)
 }) {}

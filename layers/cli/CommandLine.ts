@@ -134,7 +134,7 @@ const call = Command.make(
         const { stdin } = yield* Stdio.Stdio
         return yield* Call.run(
           { name, id, parameters: parameters === "-" ? { bytes: reading("stdin", stdin) } : { text: parameters } },
-          { printer: json ? Printer.json : Printer.plain, cancelAfter, timeout }
+          { printer: json ? Printer.json : Printer.plain, merges: !json, cancelAfter, timeout }
         )
       })
     )
@@ -180,6 +180,7 @@ const run = Command.make(
         })
         const succeeded = yield* Run.run(input, {
           printer: json ? Printer.json : Printer.plainOfMany,
+          merges: !json,
           cancelAfter,
           timeout
         })

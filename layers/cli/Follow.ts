@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import { CurrentClocks } from "../../src/Clocks.ts"
+import { coalesceAsDeclared, CurrentProgressPolicy } from "../../src/ProgressPolicy.ts"
 import type { ToolCall } from "../../src/ToolCall.ts"
 import { Interrupted, type ToolErrorReason } from "../../src/ToolError.ts"
 import type * as ToolEvent from "../../src/ToolEvent.ts"
@@ -24,6 +25,8 @@ import * as Printer from "./Printer.ts"
  */
 export interface Manner {
   readonly printer: Printer.Make
+  /** Whether progress that waits for a slow reader is merged, where its tool can: a person reads the same text. */
+  readonly merges: boolean
   /** In ms, of each call. */
   readonly cancelAfter: number | undefined
   /** The total clock in ms, of each call. */
@@ -50,7 +53,8 @@ export const follow = Effect.fn("cli.follow")(function* (call: ToolCall, manner:
       outcome.succeeded = isSuccess(event)
       return print(event)
     }),
-    Effect.provideService(CurrentClocks, manner.timeout === undefined ? {} : { total: manner.timeout })
+    Effect.provideService(CurrentClocks, manner.timeout === undefined ? {} : { total: manner.timeout }),
+    Effect.provideService(CurrentProgressPolicy, manner.merges ? coalesceAsDeclared : undefined)
   )
   const why =
     manner.cancelAfter === undefined

@@ -12,6 +12,7 @@ import * as Session from "../../src/Session.ts"
 import type { ToolRegistry } from "../../src/ToolRegistry.ts"
 import * as ToolRuntime from "../../src/ToolRuntime.ts"
 import * as Builtin from "../Builtin.ts"
+import * as Guards from "../Guards.ts"
 import * as Ports from "../node/Ports.ts"
 import type { PluginFailed } from "../Plugins.ts"
 import { UsageError } from "./ExitStatus.ts"
@@ -27,6 +28,7 @@ export const layer = (options: { readonly workspace: string; readonly plugins: R
       const workspace = yield* workspaceAt(options.workspace)
       const tools = Layer.provideMerge(Builtin.registry, Ports.layer)
       return ToolRuntime.layer.pipe(
+        Layer.provide(Guards.layer),
         Layer.provideMerge(yield* withPlugins(tools, options.plugins)),
         // Below all of it: what a plugin does when it is loaded belongs to the session, too.
         Layer.provideMerge(Session.layer({ workspace }))

@@ -19,6 +19,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as PlainText from "../../src/PlainText.ts"
+import * as Resources from "../../src/Resources.ts"
 import * as Tool from "../../src/Tool.ts"
 import * as ToolStream from "../../src/ToolStream.ts"
 import {
@@ -108,9 +109,17 @@ A hunk starts with @@; text after it names a line above the hunk, such as that o
   progress: Progress,
   success: Applied,
   failure: Schema.Union([PatchRejected, FileUnreachable, CommitFailed]),
+  resources: ({ patch }) => ({ writes: filesOf(patch).map(Resources.file) }),
   hints: { readOnly: false, destructive: true, idempotent: false, openWorld: false },
   toContent: (applied) => [{ type: "text", text: summary(applied) }]
 }) {}
+
+/** Of a patch that cannot be read, none: its call says what is wrong with it. */
+const filesOf = (patch: string): ReadonlyArray<string> =>
+  Result.match(Patch.parse(patch), {
+    onFailure: () => [],
+    onSuccess: (operations) => [...new Set(operations.flatMap(pathsOf))]
+  })
 
 type Failure = PatchRejected | FileUnreachable | CommitFailed
 type Emit = (progress: Progress) => Effect.Effect<void>

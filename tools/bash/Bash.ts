@@ -10,7 +10,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { pieces } from "../../src/BoundedText.ts"
+import { maxPieceBytes, pieces } from "../../src/BoundedText.ts"
 import * as CommandTask from "../../src/CommandTask.ts"
 import {
   Aftermath,
@@ -146,6 +146,11 @@ export class Bash extends Tool.Service<Bash>()("bash", {
     )
   },
   progress: Schema.Struct({ stream: Schema.Literals(["stdout", "stderr"]), text: Schema.String }),
+  // In UTF-16 code units, of which each is at most three bytes: never more than a piece.
+  mergeProgress: (older, newer) =>
+    older.stream === newer.stream && 3 * (older.text.length + newer.text.length) <= maxPieceBytes
+      ? { stream: older.stream, text: older.text + newer.text }
+      : undefined,
   success: Schema.Union([Completed, Started]),
   partial: Partial,
   failure: SpawnFailed,

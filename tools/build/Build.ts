@@ -144,6 +144,8 @@ export class Build extends Tool.Service<Build>()("build", {
   partial: Partial,
   failure: Schema.Union([NoBuildFound, FileUnreachable, SpawnFailed]),
   isError,
+  // Two builds of one project write the same files.
+  resources: ({ cwd = "." }) => ({ writes: [`build:${cwd}`] }),
   hints: { readOnly: false, destructive: true, idempotent: false, openWorld: true },
   // More than processes get between SIGTERM and SIGKILL: nearly every command is stopped and none given up.
   clocks: ({ timeoutMs }) => ({ grace: 3_000, ...(timeoutMs === undefined ? {} : { total: timeoutMs }) }),

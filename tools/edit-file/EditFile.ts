@@ -15,6 +15,7 @@
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as PlainText from "../../src/PlainText.ts"
+import * as Resources from "../../src/Resources.ts"
 import * as Tool from "../../src/Tool.ts"
 import type { ToolContent } from "../../src/ToolContent.ts"
 import { CommitFailed, FileUnreachable, WorkspaceFiles } from "../../src/WorkspaceFiles.ts"
@@ -128,6 +129,7 @@ export class EditFile extends Tool.Service<EditFile>()("edit_file", {
   },
   success: Edited,
   failure: Schema.Union([EditRefused, FileUnreachable, CommitFailed]),
+  resources: ({ path }) => ({ writes: [Resources.file(path)] }),
   hints: { readOnly: false, destructive: true, idempotent: false, openWorld: false },
   toContent: (success) => content(success)
 }) {}

@@ -1,0 +1,67 @@
+/**
+ * What stands around every call, composed: clocks, progress policies, rate limits,
+ * resources, telemetry. Each is a layer of its own and works alone; the law holds
+ * in whatever order they are stacked.
+ *
+ * **Details**
+ *
+ * From the runtime inwards: progress policies, so that nothing is held for a reader
+ * that is slow; rate limits, so that a call that comes too often does not wait
+ * first; resources, nearest to the tool, so that nothing is held that is not used.
+ * Clocks and telemetry are no part of the order: the runtime asks them.
+ *
+ * @since 0.1.0
+ */
+import * as Layer from "effect/Layer"
+import type { Policy } from "../src/Clocks.ts"
+import type { WorkspaceFiles } from "../src/WorkspaceFiles.ts"
+import * as Clocks from "./Clocks.ts"
+import * as Progress from "./Progress.ts"
+import * as RateLimits from "./RateLimits.ts"
+import * as Resources from "./Resources.ts"
+import * as Telemetry from "./Telemetry.ts"
+
+/**
+ * Each guard as it is told, or off.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /** Default: those of `Clocks.layer`. */
+  readonly clocks?: Policy | false | undefined
+  /** Default: on. */
+  readonly progress?: boolean | undefined
+  /** Default: no limits. */
+  readonly rates?: RateLimits.Rates | undefined
+  /** Default: those of `Resources.layer`. */
+  readonly resources?: Resources.Options | false | undefined
+  /** Default: on, without arguments and results. */
+  readonly telemetry?: Telemetry.Options | false | undefined
+}
+
+/**
+ * To be provided to a runtime.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerWith = (options: Options): Layer.Layer<never, never, WorkspaceFiles> => {
+  const { clocks, progress = true, rates = {}, resources = {}, telemetry = {} } = options
+  const inwards = [
+    ...(progress ? [Progress.layer] : []),
+    ...(Object.keys(rates).length === 0 ? [] : [RateLimits.layer(rates)]),
+    ...(resources === false ? [] : [Resources.layerWith(resources)])
+  ]
+  return Layer.mergeAll(
+    inwards.reduceRight((inner, outer) => Layer.provide(outer, inner), Layer.empty),
+    clocks === false ? Layer.empty : clocks === undefined ? Clocks.layer : Clocks.layerWith(clocks),
+    telemetry === false ? Layer.empty : Telemetry.layerWith(telemetry)
+  )
+}
+
+/**
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<never, never, WorkspaceFiles> = layerWith({})

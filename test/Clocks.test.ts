@@ -325,3 +325,20 @@ describe("a detached call", () => {
     })
   )
 })
+
+it.live("C13: calls leave no timer behind, however far their clocks", () =>
+  Effect.gen(function* () {
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length
+    const yields: Play = () =>
+      ToolStream.callback((emit) => Effect.andThen(emit(1), Effect.andThen(Effect.yieldNow, Effect.succeed([1]))))
+    const {
+      runtime: { events }
+    } = yield* runtime({ t: erased("t", yields, { total: "1 hour", idle: "1 hour" }) })
+    const before = timers()
+    const all = Array.from({ length: 100 }, (_, n) => Stream.runDrain(events(call(`${n}`))))
+    const running = yield* Effect.forkChild(Effect.all(all, { concurrency: "unbounded" }), { startImmediately: true })
+    assert.isAtLeast(timers(), before + 200, "each has both its clocks")
+    yield* Fiber.join(running)
+    assert.isAtMost(timers(), before)
+  })
+)

@@ -9,7 +9,7 @@ import type * as ErasedTool from "../src/ErasedTool.ts"
 import * as ProgressPolicy from "../src/ProgressPolicy.ts"
 import type * as ToolMiddleware from "../src/ToolMiddleware.ts"
 import * as ToolStream from "../src/ToolStream.ts"
-import { call, erased, type Play, runtime, terminal, terminalEvent } from "./Harness.ts"
+import { call, erased, type Play, runtime, start, terminal, terminalEvent } from "./Harness.ts"
 
 const middleware: ToolMiddleware.ToolMiddleware = (next) => (prepared) =>
   ProgressPolicy.forCall(next(prepared), prepared)
@@ -185,6 +185,26 @@ describe("ProgressPolicy", () => {
         [30, 10],
         [36, 13]
       ])
+    })
+  )
+
+  it.effect("what a detached call still holds is dropped, and counted", () =>
+    Effect.gen(function* () {
+      yield* TestClock.adjust(0)
+      const deaf: Play = () =>
+        ToolStream.callback((emit) =>
+          Effect.uninterruptible(
+            Effect.andThen(emit(1), emit(2)).pipe(Effect.andThen(Effect.sleep(5000)), Effect.as([]))
+          )
+        )
+      const tool = { ...erased("t", deaf), progressPolicy: ProgressPolicy.sample(1000) }
+      const { runtime: r } = yield* runtime({ t: tool }, { middleware: [middleware] })
+      const reader = yield* start(r.events(call("1")))
+      yield* Effect.forkChild(r.cancel("1", "user"), { startImmediately: true })
+      yield* TestClock.adjust(100)
+      const { progress } = terminalEvent(yield* Fiber.join(reader)).stats
+      assert.deepStrictEqual(progress, { emitted: 2, delivered: 1, merged: 0, dropped: 1 })
+      yield* TestClock.adjust(5000)
     })
   )
 

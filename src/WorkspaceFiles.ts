@@ -209,14 +209,31 @@ export const Committed = Schema.Struct({
 export type Committed = typeof Committed.Type
 
 /**
+ * Where a path leads, in the text form of names, absolute. What does not exist leads to where it would be made.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Lead {
+  /** To the file, all links resolved. */
+  readonly path: string
+  /** To what the path names itself: the link, if it is one. */
+  readonly entry: string
+}
+
+/**
  * Files that are held: nobody else who asks here changes them.
  *
  * @category models
  * @since 0.1.0
  */
 export interface Held {
+  /** Where each path that is held leads, since it is held. */
+  readonly leads: ReadonlyMap<string, Lead>
   /** The content now; undefined if there is no such file. One of those that are held. */
   readonly read: (path: string) => Effect.Effect<Content | undefined, FileUnreachable>
+  /** Reads several, which costs less than one by one. */
+  readonly readAll: (paths: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Content | undefined>, FileUnreachable>
   /**
    * Makes the changes, all or nothing. Parents are created. What is committed counts as read by this session. To be
    * asked once.

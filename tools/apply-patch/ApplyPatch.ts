@@ -22,20 +22,10 @@ import * as PlainText from "../../src/PlainText.ts"
 import * as Resources from "../../src/Resources.ts"
 import * as Tool from "../../src/Tool.ts"
 import * as ToolStream from "../../src/ToolStream.ts"
-import {
-  CommitFailed,
-  Committed,
-  type Content,
-  FileUnreachable,
-  type Held,
-  WorkspaceFiles
-} from "../../src/WorkspaceFiles.ts"
+import { CommitFailed, Committed, FileUnreachable, type Held, WorkspaceFiles } from "../../src/WorkspaceFiles.ts"
 import * as Patch from "./Patch.ts"
 import { PatchRejected } from "./PatchRejected.ts"
 import { Plan, type Planned, type Step } from "./Plan.ts"
-
-/** Files that are looked up, or read, at a time. Node has 4 threads for it by default. */
-const concurrency = 8
 
 const Kind = Schema.Literals(["add", "update", "delete", "move"])
 
@@ -183,9 +173,9 @@ const run = Effect.fnUntraced(function* (
   const paths = [...new Set(operations.flatMap(pathsOf))]
   yield* files.hold(paths, (held) =>
     Effect.gen(function* () {
-      const contents = yield* Effect.forEach(paths, held.read, { concurrency })
+      const contents = yield* held.readAll(paths)
       const found = new Map(paths.map((path, i) => [path, contents[i]]))
-      const names = yield* oneNameEach(files, operations, found)
+      const names = yield* oneNameEach(held.leads, operations, paths)
       const name = (path: string) => names.get(path)!
       for (const path of new Set(names.values())) plan.load(path, found.get(path))
       for (const operation of operations) {
@@ -258,26 +248,21 @@ const afterOthers = (failure: Failure, { files }: Applied): Failure => {
  * file, whose operations follow each other. But to delete or move a link is not to delete or move what it leads to.
  */
 const oneNameEach = Effect.fnUntraced(function* (
-  files: WorkspaceFiles["Service"],
+  leads: Held["leads"],
   operations: ReadonlyArray<Patch.Operation>,
-  found: ReadonlyMap<string, Content | undefined>
+  paths: ReadonlyArray<string>
 ) {
-  const names = new Map([...found.keys()].map((path) => [path, path]))
-  // What is one file has one content: mostly, that spares looking up where each path leads.
-  const alike = [...Map.groupBy(found.keys(), (path) => found.get(path)?.hash).values()]
-  const suspects = alike.filter((paths) => paths.length > 1).flat()
-  const real = yield* Effect.forEach(suspects, (path) => realPath(files, path), { concurrency })
-  for (const same of Map.groupBy(suspects.keys(), (i) => real[i]!).values()) {
-    const [first, ...others] = same.map((i) => suspects[i]!)
+  const names = new Map(paths.map((path) => [path, path]))
+  for (const [first, ...others] of Map.groupBy(paths, (path) => leads.get(path)?.path).values()) {
     if (first === undefined || others.length === 0) continue
     for (const other of others) names.set(other, first)
-    const entries = yield* Effect.forEach([first, ...others], (path) => entryPath(files, path))
     const gone = operations.find(
       (operation) =>
         names.get(operation.path) === first &&
         (operation._tag === "Delete" || (operation._tag === "Update" && operation.moveTo !== undefined))
     )
-    if (gone !== undefined && entries.some((entry) => entry !== entries[0])) {
+    const entryOf = (path: string) => leads.get(path)?.entry
+    if (gone !== undefined && others.some((other) => entryOf(other) !== entryOf(first))) {
       const other = [first, ...others].find((path) => path !== gone.path) ?? first
       const reason = { _tag: "SameFile", path: shown(gone.path), other: shown(other), line: gone.line } as const
       return yield* new PatchRejected({ reason, changed: [] })
@@ -285,21 +270,6 @@ const oneNameEach = Effect.fnUntraced(function* (
   }
   return names
 })
-
-/** Of what does not exist yet: that of its parent, and its name. Whether it can be reached is for the port to say. */
-const realPath = (files: WorkspaceFiles["Service"], path: string): Effect.Effect<string> =>
-  files.resolve(path).pipe(
-    Effect.map((resolved) => resolved.path),
-    Effect.catch(({ reason }) => (reason._tag === "NotFound" ? entryPath(files, path) : Effect.succeed(path)))
-  )
-
-/** The path with the links above resolved, itself not. */
-const entryPath = (files: WorkspaceFiles["Service"], path: string): Effect.Effect<string> => {
-  const [, above, name] = /^(.*?)\/*([^/]+)\/*$/s.exec(path) ?? []
-  if (above === undefined || name === undefined || path === ".") return Effect.succeed(path)
-  const parent = above !== "" ? above : path.startsWith("/") ? "/" : "."
-  return Effect.map(realPath(files, parent), (real) => `${real}/${name}`)
-}
 
 const shown = (path: string): string => PlainText.makeLine(path)
 

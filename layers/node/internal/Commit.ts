@@ -21,6 +21,7 @@
 import * as Array from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Result from "effect/Result"
 import { randomBytes } from "node:crypto"
 import type { BigIntStats } from "node:fs"
 import { constants } from "node:fs"
@@ -30,7 +31,17 @@ import * as FileContent from "./FileContent.ts"
 import * as FileName from "./FileName.ts"
 import type { Raw } from "./FileName.ts"
 import type { Intent, Intents, Record, Step } from "./Intent.ts"
-import { attempt, codeOf, type Errno, type SystemCalls, wait, writeFully } from "./SystemCalls.ts"
+import {
+  attempt,
+  codeOf,
+  type Errno,
+  errorWith,
+  outcomeOf,
+  type SystemCalls,
+  wait,
+  waitForAll,
+  writeFully
+} from "./SystemCalls.ts"
 import * as TakeBack from "./TakeBack.ts"
 import * as Walk from "./Walk.ts"
 
@@ -57,11 +68,11 @@ export interface Planned {
   readonly model: BigIntStats | undefined
 }
 
-/** Syncs that are made side by side. Node has 4 threads for them by default, and a disk syncs several at the price of one. */
-const concurrency = 8
-
-/** Files written before they are synced. Each is open until then. */
-const batchSize = 128
+/**
+ * Files written before they are synced, and synced side by side. Each is open until then. A disk syncs several at the
+ * price of one, but more keep everybody else out of the pool of threads, and an interruption waiting.
+ */
+const batchSize = 64
 
 const createFlags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW
 
@@ -71,20 +82,31 @@ const setIds = 0o6000
 interface Work {
   readonly planned: Planned
   readonly step: Step
+  /** Its path. */
+  readonly folder: Raw
   readonly index: number
 }
 
 /**
  * Makes the changes, and says of each what of the old file could not be kept. Uninterruptible from the first visible one on.
+ * What there is to do `meanwhile` is done while the disk syncs.
  *
  * @category running
  * @since 0.1.0
  */
-export const run = Effect.fnUntraced(function* (pass: Walk.Pass, intents: Intents, plan: ReadonlyArray<Planned>) {
+export const run = Effect.fnUntraced(function* (
+  pass: Walk.Pass,
+  intents: Intents,
+  plan: ReadonlyArray<Planned>,
+  meanwhile: Effect.Effect<void>
+) {
   const { calls } = pass.walker
   const folders = new Map<Raw, Walk.Directory>(plan.map(({ parent }) => [FileName.join(parent.names), parent]))
   const id = randomBytes(6).toString("hex")
-  const work = plan.map((planned, index): Work => ({ planned, index, step: stepOf(planned, `${id}${index}`) }))
+  const work = plan.map((planned, index): Work => {
+    const step = stepOf(planned, `${id}${index}`)
+    return { planned, index, step, folder: FileName.join(step.folder) }
+  })
   const intent: Intent = { version: 1, created: missing(plan), steps: work.map(({ step }) => step) }
   const notKept = plan.map((): ReadonlyArray<string> => [])
   const folderOf: TakeBack.FolderOf = (names) => Effect.sync(() => folders.get(FileName.join(names)))
@@ -107,13 +129,13 @@ export const run = Effect.fnUntraced(function* (pass: Walk.Pass, intents: Intent
     }
   }).pipe(Effect.mapError(refuse(first, "making its folder")))
 
-  const folderFor = ({ step }: Work) => folders.get(FileName.join(step.folder))!
+  const folderFor = ({ folder }: Work) => folders.get(folder)!
 
   /** Writes the new content under another name, and the old one too where it will be written over. Not synced. */
-  const write = Effect.fnUntraced(function* (each: Work, written: globalThis.Array<number>) {
+  const write = (each: Work, written: globalThis.Array<number>): Effect.Effect<void, Errno> => {
     const { planned, step, index } = each
     const { change, model, old } = planned
-    if (change._tag === "Delete") return
+    if (change._tag === "Delete") return Effect.void
     // Not for others to read before it has its final mode.
     const create = (name: Raw, bytes: Uint8Array, mode: number) =>
       attempt(() => {
@@ -121,10 +143,16 @@ export const run = Effect.fnUntraced(function* (pass: Walk.Pass, intents: Intent
         written.push(fd)
         return fd
       }).pipe(Effect.tap((fd) => writeFully(calls, fd, bytes)))
-    const fd = yield* create(step.temporary, change.bytes, model === undefined ? 0o666 : 0o600)
-    if (step.kind === "rewrite") yield* create(step.backup, old?.bytes ?? new Uint8Array(), 0o600)
-    else if (model !== undefined) notKept[index] = yield* resemble(calls, fd, model)
-  })
+    return Effect.flatMap(create(step.temporary, change.bytes, model === undefined ? 0o666 : 0o600), (fd) => {
+      if (step.kind === "rewrite") return create(step.backup, old?.bytes ?? new Uint8Array(), 0o600)
+      // Last, because writing takes set-id bits away.
+      return model === undefined
+        ? Effect.void
+        : attempt(() => {
+            notKept[index] = resemble(calls, fd, model)
+          })
+    })
+  }
 
   /** All are written before the first is synced: then the file system does most of its work once for all of them. */
   const writeBatch = (batch: ReadonlyArray<Work>) =>
@@ -136,9 +164,9 @@ export const run = Effect.fnUntraced(function* (pass: Walk.Pass, intents: Intent
         { discard: true }
       ).pipe(
         Effect.andThen(
-          Effect.suspend(() =>
-            Effect.forEach(written, (fd) => wait(() => calls.fsync(fd)), { concurrency, discard: true })
-          ).pipe(Effect.mapError(refuse(batch[0]!.planned, "syncing a temporary file")))
+          Effect.suspend(() => waitForAll(written, (fd) => calls.fsync(fd))).pipe(
+            Effect.mapError(refuse(batch[0]!.planned, "syncing a temporary file"))
+          )
         ),
         Effect.ensuring(
           Effect.suspend(() => Effect.forEach(written, (fd) => Effect.ignore(attempt(() => calls.close(fd)))))
@@ -154,9 +182,10 @@ export const run = Effect.fnUntraced(function* (pass: Walk.Pass, intents: Intent
           record === undefined || work.length === 1
             ? Effect.void
             : Effect.mapError(intents.sync(record), refuse(first, "recording the intent")),
-          Effect.forEach(Array.chunksOf(work, batchSize), writeBatch, { concurrency: 2, discard: true })
+          Effect.forEach(Array.chunksOf(work, batchSize), writeBatch, { concurrency: 2, discard: true }),
+          meanwhile
         ],
-        { concurrency: 2, discard: true }
+        { concurrency: 3, discard: true }
       )
     )
 
@@ -175,10 +204,10 @@ export const run = Effect.fnUntraced(function* (pass: Walk.Pass, intents: Intent
             : Effect.fail(refuse(planned, step.kind === "delete" ? "removing it" : "putting it in place")(code))
       )
     }
-    const touched = new Set(work.flatMap(({ step }) => [FileName.join(step.folder)]))
+    const touched = new Set(work.map(({ folder }) => folder))
     for (const names of intent.created) touched.add(FileName.join(names.slice(0, -1)))
     yield* Effect.forEach(touched, (path) => syncFolder(calls, folders.get(path)!), {
-      concurrency,
+      concurrency: 4,
       discard: true
     }).pipe(Effect.mapError(refuse(first, "syncing its folder")))
   })
@@ -233,7 +262,7 @@ const applyStep = (calls: SystemCalls, at: (name: Raw) => Raw, { planned, step }
   const temporary = at(step.temporary)
   const backup = at(step.backup)
   const check = (path: Raw): void => {
-    if (!isAsPlanned(calls.lstat(path), planned.stats)) throw Object.assign(new Error(changed), { code: changed })
+    if (!isAsPlanned(calls.lstat(path), planned.stats)) throw errorWith(changed)
   }
   switch (step.kind) {
     case "create":
@@ -275,7 +304,7 @@ const createByRename = (calls: SystemCalls, temporary: Raw, name: Raw): void => 
     if (codeOf(cause) !== "ENOENT") throw cause
     taken = false
   }
-  if (taken) throw Object.assign(new Error("EEXIST"), { code: "EEXIST" })
+  if (taken) throw errorWith("EEXIST")
   calls.rename(temporary, name)
 }
 
@@ -326,20 +355,21 @@ const missing = (plan: ReadonlyArray<Planned>): ReadonlyArray<ReadonlyArray<Raw>
 }
 
 /** Gives the mode and the owner of another file to an open one. What it cannot give is named. */
-const resemble = Effect.fnUntraced(function* (calls: SystemCalls, fd: number, model: BigIntStats) {
-  const mine = yield* attempt(() => calls.fstat(fd))
+const resemble = (calls: SystemCalls, fd: number, model: BigIntStats): ReadonlyArray<string> => {
+  const mine = calls.fstat(fd)
   const notKept: globalThis.Array<string> = []
-  const own = (uid: bigint, gid: bigint) => Effect.isSuccess(attempt(() => calls.fchown(fd, Number(uid), Number(gid))))
-  const group = mine.gid === model.gid && mine.uid === model.uid ? true : yield* own(mine.uid, model.gid)
-  const owner = mine.uid === model.uid ? true : yield* own(model.uid, model.gid)
+  const own = (uid: bigint, gid: bigint) =>
+    Result.isSuccess(outcomeOf(() => calls.fchown(fd, Number(uid), Number(gid))))
+  const group = mine.gid === model.gid && mine.uid === model.uid ? true : own(mine.uid, model.gid)
+  const owner = mine.uid === model.uid ? true : own(model.uid, model.gid)
   if (!owner) notKept.push(`its owner (user ${model.uid})`)
   if (!group && mine.gid !== model.gid) notKept.push(`its group (${model.gid})`)
   const mode = Number(model.mode & 0o7777n)
   const kept = notKept.length === 0 ? mode : mode & ~setIds
   if (kept !== mode) notKept.push("its set-id bits")
-  yield* attempt(() => calls.fchmod(fd, kept))
+  calls.fchmod(fd, kept)
   return notKept
-})
+}
 
 const syncFolder = (calls: SystemCalls, folder: Walk.Directory): Effect.Effect<void, Errno> =>
   FileContent.withOpen(calls, Walk.at(folder, "."), constants.O_RDONLY | constants.O_DIRECTORY, undefined, (fd) =>

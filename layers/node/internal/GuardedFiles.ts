@@ -4,9 +4,10 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import { constants } from "node:fs"
-import { CurrentSession } from "../../../src/Session.ts"
+import { CurrentSession, type Session } from "../../../src/Session.ts"
 import {
   type Change,
   CommitFailed,
@@ -14,6 +15,7 @@ import {
   type Content,
   FileUnreachable,
   type Held,
+  type Lead,
   type OpenFile,
   WorkspaceFiles
 } from "../../../src/WorkspaceFiles.ts"
@@ -27,7 +29,7 @@ import * as Listing from "./Listing.ts"
 import * as ReadStamps from "./ReadStamps.ts"
 import * as Recovery from "./Recovery.ts"
 import * as SimilarNames from "./SimilarNames.ts"
-import { attempt, type Errno, readFully } from "./SystemCalls.ts"
+import { attempt, type Errno, errorWith, outcomeOf, readFully } from "./SystemCalls.ts"
 import * as Walk from "./Walk.ts"
 
 /** Bytes of a file that was changed just now and is read whole when it is opened, because its times prove little. */
@@ -47,8 +49,8 @@ export const make = Effect.fnUntraced(function* (walker: Walk.Walker, state: str
   const locks = new HeldFiles()
   yield* Recovery.run(walker, intents)
 
-  const walk = (path: string, pass: Walk.Pass) =>
-    Effect.flatMap(CurrentSession, ({ workspace }) => Walk.walk(pass, workspace, path))
+  const walk = (path: string, pass: Walk.Pass, file?: "open" | "look") =>
+    Effect.flatMap(CurrentSession, ({ workspace }) => Walk.walk(pass, workspace, path, file))
 
   const fail = (path: string, reason: Walk.Reason) => Effect.fail(new FileUnreachable({ path, reason }))
 
@@ -109,19 +111,23 @@ export const make = Effect.fnUntraced(function* (walker: Walk.Walker, state: str
   })
 
   /** The found file itself, for reading. Where there are no paths by descriptor: verified. */
-  const openFound = Effect.fnUntraced(function* (place: Walk.Place) {
-    const flags = constants.O_RDONLY | constants.O_NONBLOCK | (place.found?.fd === undefined ? constants.O_NOFOLLOW : 0)
-    const fd = yield* attempt(() => calls.open(Walk.itself(place), flags))
-    return yield* Effect.gen(function* () {
-      const stats = yield* attempt(() => calls.fstat(fd))
-      const real = walker.byDescriptor ? place.path : yield* attempt(() => calls.realpath(place.path))
-      const found = place.found
-      if (found === undefined || Walk.keyOf(stats) !== Walk.keyOf(found.stats) || real !== place.path) {
-        return yield* Effect.fail("ENOENT")
-      }
-      return { place, fd, stats }
-    }).pipe(Effect.tapError(() => Effect.ignore(attempt(() => calls.close(fd)))))
-  })
+  const openFound = (place: Walk.Place) =>
+    attempt(() => {
+      const { found, path } = place
+      const flags = constants.O_RDONLY | constants.O_NONBLOCK | (found?.fd === undefined ? constants.O_NOFOLLOW : 0)
+      const fd = calls.open(Walk.itself(place), flags)
+      const opened = outcomeOf(() => {
+        const stats = calls.fstat(fd)
+        const real = walker.byDescriptor ? path : calls.realpath(path)
+        if (found === undefined || Walk.keyOf(stats) !== Walk.keyOf(found.stats) || real !== path) {
+          throw errorWith("ENOENT")
+        }
+        return { place, fd, stats }
+      })
+      if (Result.isSuccess(opened)) return opened.success
+      outcomeOf(() => calls.close(fd))
+      throw errorWith(opened.failure)
+    })
 
   const resolve = Effect.fn("WorkspaceFiles.resolve")((path: string) =>
     Walk.passing(walker, (pass) =>
@@ -149,35 +155,47 @@ export const make = Effect.fnUntraced(function* (walker: Walk.Walker, state: str
   // ---------------------------------------------------------------------------
 
   /** Where a path leads that may be written to: to a file, or to nothing yet. */
-  const place = Effect.fnUntraced(function* (path: string, pass: Walk.Pass) {
-    const place = yield* walk(path, pass)
-    const { found, code, parent, below } = place
-    if (found !== undefined && found.type !== "file") return yield* fail(path, { _tag: "WrongType", type: found.type })
-    if (found !== undefined) return place
-    if (code !== "ENOENT") {
-      const file = FileName.join([...parent.names, ...below.slice(0, 1)])
-      return below.length > 1
-        ? yield* fail(yield* shown(pass, file), { _tag: "WrongType", type: "file" })
-        : yield* fail(path, { _tag: "NotFound", similar: [] })
-    }
-    if (path.endsWith("/")) return yield* fail(path, { _tag: "InvalidPath", why: "it names a directory" })
-    return place
-  })
+  const place = (path: string, pass: Walk.Pass, file: "open" | "look") =>
+    Effect.flatMap(walk(path, pass, file), (place) => {
+      const { found, code, parent, below } = place
+      if (found !== undefined) {
+        return found.type === "file" ? Effect.succeed(place) : fail(path, { _tag: "WrongType", type: found.type })
+      }
+      if (code !== "ENOENT") {
+        const above = FileName.join([...parent.names, ...below.slice(0, 1)])
+        return below.length > 1
+          ? Effect.flatMap(shown(pass, above), (above) => fail(above, { _tag: "WrongType", type: "file" }))
+          : fail(path, { _tag: "NotFound", similar: [] })
+      }
+      return path.endsWith("/")
+        ? fail(path, { _tag: "InvalidPath", why: "it names a directory" })
+        : Effect.succeed(place)
+    })
+
+  /** The path of what it names itself: of the link, if it is one. */
+  const entryOf = ({ path, link }: Walk.Place): FileName.Raw =>
+    link === undefined ? path : FileName.join([...link.parent.names, link.name])
 
   /** All that stands for a file: its real path, where it has one its inode, and the link it was asked for by. */
-  const keysOf = ({ path, found, link }: Walk.Place): ReadonlyArray<string> => [
-    path,
-    ...(found === undefined ? [] : [Walk.keyOf(found.stats)]),
-    ...(link === undefined ? [] : [FileName.join([...link.parent.names, link.name])])
+  const keysOf = (place: Walk.Place): ReadonlyArray<string> => [
+    place.path,
+    ...(place.found === undefined ? [] : [Walk.keyOf(place.found.stats)]),
+    ...(place.link === undefined ? [] : [entryOf(place)])
   ]
 
-  const allKeys = (paths: ReadonlyArray<string>) =>
+  const lookAt = (paths: ReadonlyArray<string>) =>
     Walk.passing(walker, (pass) =>
       Effect.map(
-        Effect.forEach(paths, (path) =>
-          Effect.flatMap(place(path, pass), (place) => Effect.as(Walk.letGo(pass, place), keysOf(place)))
-        ),
-        (keys) => new Set(keys.flat())
+        Effect.forEach(paths, (path) => place(path, pass, "look")),
+        (places) => ({
+          keys: new Set(places.flatMap(keysOf)),
+          leads: new Map(
+            places.map((place, index): [string, Lead] => [
+              paths[index]!,
+              { path: FileName.format(place.path), entry: FileName.format(entryOf(place)) }
+            ])
+          )
+        })
       )
     )
 
@@ -189,24 +207,22 @@ export const make = Effect.fnUntraced(function* (walker: Walk.Walker, state: str
     Effect.uninterruptibleMask((restore) =>
       Effect.gen(function* () {
         const { releases } = locks
-        const ticket = locks.arrive(yield* allKeys(paths))
+        const seen = yield* lookAt(paths)
+        const ticket = locks.arrive(seen.keys)
         const settle = Effect.gen(function* () {
-          if (ticket.holds && locks.releases === releases) return
+          if (ticket.holds && locks.releases === releases) return seen.leads
           // Whoever held them since they were looked at may have replaced, made or removed files.
           for (let turn = 0; turn < maxTurns; turn++) {
             yield* locks.wait(ticket)
-            const keys = yield* allKeys(paths)
-            if ([...keys].every((key) => ticket.keys.has(key))) return
+            const { keys, leads } = yield* lookAt(paths)
+            if ([...keys].every((key) => ticket.keys.has(key))) return leads
             locks.again(ticket, keys)
           }
           return yield* fail(paths[0] ?? "", { _tag: "Other", code: "EBUSY" })
         })
-        return yield* restore(
-          Effect.andThen(
-            settle,
-            Effect.suspend(() => use(heldBy(paths, ticket.keys)))
-          )
-        ).pipe(Effect.ensuring(Effect.sync(() => locks.leave(ticket))))
+        return yield* restore(Effect.flatMap(settle, (leads) => use(heldBy(leads, ticket.keys)))).pipe(
+          Effect.ensuring(Effect.sync(() => locks.leave(ticket)))
+        )
       })
     ).pipe(Effect.withSpan("WorkspaceFiles.hold"))
 
@@ -233,37 +249,28 @@ export const make = Effect.fnUntraced(function* (walker: Walk.Walker, state: str
       })
     )
 
-  const heldBy = (paths: ReadonlyArray<string>, keys: ReadonlySet<string>): Held => {
-    const held = new Set(paths)
-    const heldPlace = (path: string, pass: Walk.Pass) =>
-      held.has(path) ? place(path, pass) : fail(path, { _tag: "InvalidPath", why: "it is not held" })
+  const heldBy = (leads: ReadonlyMap<string, Lead>, keys: ReadonlySet<string>): Held => {
+    const heldPlace = (path: string, pass: Walk.Pass, file: "open" | "look") =>
+      leads.has(path) ? place(path, pass, file) : fail(path, { _tag: "InvalidPath", why: "it is not held" })
 
     /** What was read while it was held, where the times will tell if it changes. */
     const known = new Map<string, FileContent.FileContent>()
 
-    const read = (path: string) =>
-      Walk.passing(walker, (pass) =>
-        Effect.gen(function* () {
-          const place = yield* heldPlace(path, pass)
-          if (place.found === undefined) return undefined
-          const content = yield* contentOf(path, place)
-          if (!ReadStamps.isFresh(content.stats)) known.set(path, content)
-          return { bytes: content.bytes, hash: content.hash } satisfies Content
-        })
+    const readOne = (path: string, pass: Walk.Pass) =>
+      Effect.flatMap(heldPlace(path, pass, "open"), (place) =>
+        place.found === undefined
+          ? Effect.succeed(undefined)
+          : Effect.flatMap(contentOf(path, place), (content) => {
+              if (!ReadStamps.isFresh(content.stats)) known.set(path, content)
+              const { bytes, hash } = content
+              return Effect.as(Walk.letGo(pass, place), { bytes, hash } satisfies Content)
+            })
       )
 
-    /**
-     * The content that a change starts from. A file of several names is always read again: its old content will be
-     * written back from here, and what was read before was given away.
-     */
-    const current = (path: string, place: Walk.Place) =>
-      Effect.suspend(() => {
-        const before = known.get(path)
-        const stats = place.found?.stats
-        if (stats === undefined) return Effect.succeed(undefined)
-        const isKnown = before !== undefined && stats.nlink === 1n && ReadStamps.isSame(before.stats, stats)
-        return isKnown ? Effect.succeed(before) : contentOf(path, place)
-      })
+    const readAll = (paths: ReadonlyArray<string>) =>
+      Walk.passing(walker, (pass) => Effect.forEach(paths, (path) => readOne(path, pass)))
+
+    const read = (path: string) => Walk.passing(walker, (pass) => readOne(path, pass))
 
     /** A file that somebody else put there in the meantime is held by its name, unless it has others. */
     const isHeld = (place: Walk.Place) =>
@@ -273,14 +280,31 @@ export const make = Effect.fnUntraced(function* (walker: Walk.Walker, state: str
           (place.found !== undefined && place.found.stats.nlink === 1n && key === Walk.keyOf(place.found.stats))
       )
 
-    const plan = Effect.fnUntraced(function* (change: Change, pass: Walk.Pass) {
+    /**
+     * What a change starts from. A file of several names is always read again: its old content will be written back
+     * from here, and what was read before was given away.
+     */
+    const startOf = (path: string, pass: Walk.Pass): Effect.Effect<Start, FileUnreachable> => {
+      const before = known.get(path)
+      const readAgain = Effect.flatMap(heldPlace(path, pass, "open"), (place): Effect.Effect<Start, FileUnreachable> =>
+        place.found === undefined || !isHeld(place)
+          ? Effect.succeed({ place, old: undefined })
+          : Effect.map(contentOf(path, place), (old) => ({ place, old }))
+      )
+      if (before === undefined) return readAgain
+      return Effect.flatMap(heldPlace(path, pass, "look"), (place) => {
+        const stats = place.found?.stats
+        const isKnown = stats !== undefined && stats.nlink === 1n && ReadStamps.isSame(before.stats, stats)
+        return isKnown ? Effect.succeed({ place, old: before }) : readAgain
+      })
+    }
+
+    const plan = Effect.fnUntraced(function* (session: Session, change: Change, pass: Walk.Pass) {
       const { path } = change
-      const session = yield* CurrentSession
-      const place = yield* heldPlace(path, pass)
+      const { place, old } = yield* startOf(path, pass)
       const name = yield* shown(pass, place.path)
       const refuse = (reason: CommitFailed["reason"]) => Effect.fail(new CommitFailed({ path: name, reason }))
       if (!isHeld(place)) return yield* refuse({ _tag: "Changed", since: "planned" })
-      const old = yield* current(path, place)
       if (old !== undefined && stamps.isChanged(session, place.path, old)) {
         return yield* refuse({ _tag: "Changed", since: "read" })
       }
@@ -291,12 +315,12 @@ export const make = Effect.fnUntraced(function* (walker: Walk.Walker, state: str
       if (old !== undefined && change._tag === "Write") {
         yield* unreachable(path)(attempt(() => calls.accessToWrite(Walk.itself(place))))
       }
+      yield* Walk.letGo(pass, place)
       const model =
         old?.stats ??
         (change._tag === "Write" && change.from !== undefined
-          ? (yield* heldPlace(change.from, pass)).found?.stats
+          ? (yield* heldPlace(change.from, pass, "look")).found?.stats
           : undefined)
-      yield* Walk.letGo(pass, place)
       if (change._tag === "Delete" && place.link !== undefined) {
         const { parent, name, stats } = place.link
         const real = FileName.join([...parent.names, name])
@@ -325,45 +349,60 @@ export const make = Effect.fnUntraced(function* (walker: Walk.Walker, state: str
         walker,
         Effect.fnUntraced(function* (pass: Walk.Pass) {
           const session = yield* CurrentSession
-          const plans = yield* Effect.forEach(changes, (change) => plan(change, pass))
+          const plans = yield* Effect.forEach(changes, (change) => plan(session, change, pass))
           yield* disjoint(plans)
           if (plans.length === 0) return []
+          const told: Array<Omit<Committed, "notKept">> = []
           const notKept = yield* Commit.run(
             pass,
             intents,
-            plans.map(({ planned }) => planned)
+            plans.map(({ planned }) => planned),
+            Effect.forEach(plans, (plan) => Effect.sync(() => told.push(tell(plan))), { discard: true })
           )
-          return yield* Effect.forEach(plans, ({ planned, real, isLink }, index) =>
-            Effect.gen(function* () {
-              const { change, old } = planned
-              const written = change._tag === "Write" ? change.bytes : undefined
-              const { newHash } = planned
-              if (newHash === undefined) stamps.forget(session, real)
-              else yield* stamps.record(session, real, { hash: newHash })
-              return {
-                path: planned.shown,
-                kind: written === undefined ? "deleted" : old === undefined ? "created" : "changed",
-                ...(old === undefined ? {} : { oldHash: old.hash }),
-                ...(newHash === undefined ? {} : { newHash }),
-                ...(isLink ? {} : FileDiff.make(planned.shown, old?.bytes, written)),
-                notKept: notKept[index] ?? []
-              } satisfies Committed
-            })
-          )
+          for (const { planned, real } of plans) {
+            if (planned.newHash === undefined) stamps.forget(session, real)
+            else yield* stamps.record(session, real, { hash: planned.newHash })
+          }
+          return told.map((each, index): Committed => ({ ...each, notKept: notKept[index] ?? [] }))
         })
       )
     )
 
-    return { read, commit }
+    return { leads, read, readAll, commit }
   }
 
   return WorkspaceFiles.of({ open, resolve, list, display, keys, hold })
 })
 
+interface Start {
+  readonly place: Walk.Place
+  readonly old: FileContent.FileContent | undefined
+}
+
+interface Plan {
+  readonly planned: Commit.Planned
+  readonly real: FileName.Raw
+  /** Of the file. */
+  readonly key: string
+  /** The link is changed, not what it leads to. */
+  readonly isLink: boolean
+}
+
+/** What will have become of a change. */
+const tell = ({ planned, isLink }: Plan): Omit<Committed, "notKept"> => {
+  const { change, newHash, old } = planned
+  const written = change._tag === "Write" ? change.bytes : undefined
+  return {
+    path: planned.shown,
+    kind: written === undefined ? "deleted" : old === undefined ? "created" : "changed",
+    ...(old === undefined ? {} : { oldHash: old.hash }),
+    ...(newHash === undefined ? {} : { newHash }),
+    ...(isLink ? {} : FileDiff.make(planned.shown, old?.bytes, written))
+  }
+}
+
 /** Of one file there is one change; and what becomes a file is not also the folder of another. */
-const disjoint = Effect.fnUntraced(function* (
-  plans: ReadonlyArray<{ readonly planned: Commit.Planned; readonly real: FileName.Raw; readonly key: string }>
-) {
+const disjoint = Effect.fnUntraced(function* (plans: ReadonlyArray<Plan>) {
   const seen = new Map<string, Change>()
   const invalid = (planned: Commit.Planned, why: string) =>
     new FileUnreachable({ path: planned.change.path, reason: { _tag: "InvalidPath", why } })

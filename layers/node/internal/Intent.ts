@@ -126,7 +126,7 @@ export class Intents {
   /** Nothing is left to do. */
   end(record: Record): Effect.Effect<void, Errno> {
     return Effect.ensuring(
-      attempt(() => this.calls.unlink(this.path(record))),
+      wait(() => this.calls.unlink(this.path(record))),
       this.leave(record)
     )
   }

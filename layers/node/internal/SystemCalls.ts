@@ -6,11 +6,13 @@
  * microseconds, in a thread of the pool ten times as many. A network file system
  * that hangs, hangs the process with them. So are reads and writes of few bytes,
  * which the system's cache serves. Calls that move much or wait for a disk go to the
- * pool.
+ * pool; so does removing a name, because with a file's last one its blocks are given
+ * back, which some file systems tell the disk and wait for.
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import type { BigIntStats } from "node:fs"
 import * as fs from "node:fs"
 import { promisify } from "node:util"
@@ -42,18 +44,19 @@ export interface SystemCalls {
   readonly rmdir: (path: FileName.Raw) => void
   readonly link: (from: FileName.Raw, to: FileName.Raw) => void
   readonly rename: (from: FileName.Raw, to: FileName.Raw) => void
-  readonly unlink: (path: FileName.Raw) => void
   readonly fchmod: (fd: number, mode: number) => void
   readonly fchown: (fd: number, uid: number, gid: number) => void
   readonly ftruncate: (fd: number, length: number) => void
   readonly read: (fd: number, bytes: Uint8Array, position: number) => number | Promise<number>
   readonly write: (fd: number, bytes: Uint8Array, position: number) => number | Promise<number>
   readonly fsync: (fd: number) => Promise<void>
+  readonly unlink: (path: FileName.Raw) => Promise<void>
 }
 
 const raw = FileName.toBuffer
 const read = promisify(fs.read)
 const write = promisify(fs.write)
+const unlink = promisify(fs.unlink)
 
 /** Bytes read or written at once: a tenth of what the way to the pool and back costs. More would hold up everybody. */
 const few = 64 * 1024
@@ -74,7 +77,6 @@ export const node: SystemCalls = {
   rmdir: (path) => fs.rmdirSync(raw(path)),
   link: (from, to) => fs.linkSync(raw(from), raw(to)),
   rename: (from, to) => fs.renameSync(raw(from), raw(to)),
-  unlink: (path) => fs.unlinkSync(raw(path)),
   fchmod: (fd, mode) => fs.fchmodSync(fd, mode),
   fchown: (fd, uid, gid) => fs.fchownSync(fd, uid, gid),
   ftruncate: (fd, length) => fs.ftruncateSync(fd, length),
@@ -86,7 +88,8 @@ export const node: SystemCalls = {
     bytes.length <= few
       ? fs.writeSync(fd, bytes, 0, bytes.length, position)
       : write(fd, bytes, 0, bytes.length, position).then(({ bytesWritten }) => bytesWritten),
-  fsync: promisify(fs.fsync)
+  fsync: promisify(fs.fsync),
+  unlink: (path) => unlink(raw(path))
 }
 
 /**
@@ -96,6 +99,22 @@ export const node: SystemCalls = {
  * @since 0.1.0
  */
 export const attempt = <A>(run: () => A): Effect.Effect<A, Errno> => Effect.try({ try: run, catch: codeOf })
+
+/**
+ * What a call gave, or the code of what it threw.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const outcomeOf = <A>(run: () => A): Result.Result<A, Errno> => Result.try({ try: run, catch: codeOf })
+
+/**
+ * To be thrown among calls, as one of them would.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const errorWith = (code: Errno): Error => Object.assign(new Error(code), { code })
 
 /**
  * A call that may be made in the pool. It cannot be interrupted: its descriptor would be closed, and given to somebody
@@ -110,6 +129,20 @@ export const wait = <A>(run: () => A | Promise<A>): Effect.Effect<A, Errno> =>
       made instanceof Promise ? Effect.tryPromise({ try: () => made, catch: codeOf }) : Effect.succeed(made)
     )
   )
+
+/**
+ * Calls that are made in the pool, side by side: all are made, and then it fails as the first that failed. Without a
+ * fiber for each: there may be hundreds, of some 100 µs.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const waitForAll = <A>(over: ReadonlyArray<A>, run: (each: A) => Promise<void>): Effect.Effect<void, Errno> =>
+  wait(async () => {
+    // A call may throw before it is made.
+    const made = await Promise.allSettled(over.map(async (each) => run(each)))
+    for (const one of made) if (one.status === "rejected") throw one.reason
+  })
 
 /** The code of what a call threw. */
 export const codeOf = (cause: unknown): Errno =>

@@ -9,6 +9,7 @@
  *
  * @since 0.1.0
  */
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import type { BigIntStats } from "node:fs"
 import { constants } from "node:fs"
@@ -16,7 +17,7 @@ import * as FileContent from "./FileContent.ts"
 import * as FileName from "./FileName.ts"
 import type { Raw } from "./FileName.ts"
 import type { Intent, Step } from "./Intent.ts"
-import { attempt, type Errno, type SystemCalls, wait, writeFully } from "./SystemCalls.ts"
+import { attempt, type Errno, type SystemCalls, wait, waitForAll, writeFully } from "./SystemCalls.ts"
 import * as Walk from "./Walk.ts"
 
 /**
@@ -38,6 +39,9 @@ export interface Remains {
   /** Somebody changed the file; or the call that failed. */
   readonly why: "changed" | { readonly code: Errno }
 }
+
+/** Names that are removed side by side. More would keep everybody else out of the pool. */
+const atOnce = 64
 
 const twice = <A>(effect: Effect.Effect<A, Errno>) => Effect.retry(effect, { times: 1 })
 
@@ -91,7 +95,7 @@ const takeStepBack = Effect.fnUntraced(function* (calls: SystemCalls, folder: Wa
   const name = Walk.at(folder, step.name)
   const temporary = Walk.at(folder, step.temporary)
   const backup = Walk.at(folder, step.backup)
-  const remove = (path: Raw) => ifThere(attempt(() => calls.unlink(path)))
+  const remove = (path: Raw) => ifThere(wait(() => calls.unlink(path)))
   const here = yield* statsOf(calls, name)
   const kept = yield* statsOf(calls, backup)
   const isOld = yield* Effect.suspend((): Effect.Effect<boolean, Errno> => {
@@ -160,13 +164,20 @@ export const tidy = Effect.fnUntraced(function* (calls: SystemCalls, folderOf: F
     const names = FileName.join(folder)
     if (!folders.has(names)) folders.set(names, yield* twice(folderOf(folder)))
   }
-  for (const { kind, folder, backup, temporary } of intent.steps) {
+  const names = intent.steps.flatMap(({ kind, folder, backup, temporary }) => {
     const directory = folders.get(FileName.join(folder))
-    if (directory === undefined) continue
-    if (kind !== "create") yield* ifThere(attempt(() => calls.unlink(Walk.at(directory, backup))))
-    // Otherwise it has got its name, or never was.
-    if (kind === "create" || kind === "rewrite")
-      yield* ifThere(attempt(() => calls.unlink(Walk.at(directory, temporary))))
+    if (directory === undefined) return []
+    return [
+      ...(kind === "create" ? [] : [Walk.at(directory, backup)]),
+      // Otherwise it has got its name, or never was.
+      ...(kind === "create" || kind === "rewrite" ? [Walk.at(directory, temporary)] : [])
+    ]
+  })
+  for (const some of Arr.chunksOf(names, atOnce)) {
+    yield* Effect.catch(
+      waitForAll(some, (path) => calls.unlink(path)),
+      () => Effect.forEach(some, (path) => ifThere(wait(() => calls.unlink(path))), { discard: true })
+    )
   }
 })
 

@@ -17,13 +17,14 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import type { BigIntStats } from "node:fs"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import { FileUnreachable } from "../../../src/WorkspaceFiles.ts"
 import * as FileName from "./FileName.ts"
 import type { Raw } from "./FileName.ts"
-import { attempt, type Errno, type SystemCalls } from "./SystemCalls.ts"
+import { attempt, type Errno, errorWith, outcomeOf, type SystemCalls } from "./SystemCalls.ts"
 
 /**
  * @category models
@@ -72,7 +73,7 @@ export interface Place {
  */
 export interface Found {
   readonly type: Type
-  /** Stands for it; it cannot be read from. */
+  /** Stands for it; it cannot be read from. Undefined if it was only looked at, and where there are no paths by descriptor. */
   readonly fd: number | undefined
   readonly stats: BigIntStats
 }
@@ -170,13 +171,17 @@ export const at = (directory: Directory, name: Raw): Raw =>
   directory.fd === undefined ? FileName.join([...directory.names, name]) : `/proc/self/fd/${directory.fd}/${name}`
 
 /**
- * The path of what was found, to open it itself and nothing else.
+ * The path of what was found: itself and nothing else, if it was opened; otherwise its name, by which by now something
+ * else may be found.
  *
  * @category converting
  * @since 0.1.0
  */
-export const itself = (place: Place): Raw =>
-  place.found?.fd === undefined ? place.path : `/proc/self/fd/${place.found.fd}`
+export const itself = ({ below, found, parent, path }: Place): Raw => {
+  if (found?.fd !== undefined) return `/proc/self/fd/${found.fd}`
+  const [name] = below
+  return name === undefined ? path : at(parent, name)
+}
 
 /**
  * The real path of a workspace.
@@ -184,39 +189,55 @@ export const itself = (place: Place): Raw =>
  * @category running
  * @since 0.1.0
  */
-export const rootOf = ({ walker, roots }: Pass, workspace: string): Effect.Effect<Raw, FileUnreachable> =>
-  Effect.suspend(() => {
-    const known = roots.get(workspace)
-    if (known !== undefined) return Effect.succeed(known)
-    return attempt(() => {
-      const root = walker.calls.realpath(FileName.parse(workspace))
-      roots.set(workspace, root)
-      return root
-    }).pipe(Effect.mapError((code) => new FileUnreachable({ path: workspace, reason: reasonOf(code) })))
-  })
+export const rootOf = (pass: Pass, workspace: string): Effect.Effect<Raw, FileUnreachable> =>
+  Effect.suspend(() => Effect.fromResult(realRoot(pass, workspace)))
+
+const realRoot = ({ walker, roots }: Pass, workspace: string): Result.Result<Raw, FileUnreachable> => {
+  const known = roots.get(workspace)
+  if (known !== undefined) return Result.succeed(known)
+  const root = outcomeOf(() => walker.calls.realpath(FileName.parse(workspace)))
+  if (Result.isFailure(root)) {
+    return Result.fail(new FileUnreachable({ path: workspace, reason: reasonOf(root.failure) }))
+  }
+  roots.set(workspace, root.success)
+  return Result.succeed(root.success)
+}
 
 /**
- * Walks a path as it was asked for. Nothing at its end is no failure: see `code`.
+ * Walks a path as it was asked for. Nothing at its end is no failure: see `code`. A file at its end is opened to stand
+ * for itself, or only looked at.
+ *
+ * It is made at once: its calls are those on names, see `SystemCalls`.
  *
  * @category running
  * @since 0.1.0
  */
-export const walk = Effect.fnUntraced(function* (pass: Pass, workspace: string, path: string) {
-  const fail = (reason: Reason) => new FileUnreachable({ path, reason })
-  const why = invalid(path)
-  if (why !== undefined) return yield* fail({ _tag: "InvalidPath", why })
-  const root = yield* rootOf(pass, workspace)
-  const asked = FileName.parse(path === "~" || path.startsWith("~/") ? os.homedir() + path.slice(1) : path)
-  const reached = yield* Effect.mapError(follow(pass, root, asked), (code) => fail(reasonOf(code)))
-  if (!isInside(root, reached.path)) {
-    const granted = yield* Effect.forEach(pass.walker.roots, (extra) => Effect.option(rootOf(pass, extra)))
-    const inside = granted.some((root) => root._tag === "Some" && isInside(root.value, reached.path))
-    if (!inside) return yield* fail({ _tag: "OutsideWorkspace", root: FileName.format(root) })
-  }
-  const { code } = reached
-  if (code !== undefined && code !== "ENOENT" && code !== "ENOTDIR") return yield* fail(reasonOf(code))
-  return reached
-})
+export const walk = (
+  pass: Pass,
+  workspace: string,
+  path: string,
+  file: "open" | "look" = "open"
+): Effect.Effect<Place, FileUnreachable> =>
+  Effect.suspend(() => {
+    const fail = (reason: Reason) => Effect.fail(new FileUnreachable({ path, reason }))
+    const why = invalid(path)
+    if (why !== undefined) return fail({ _tag: "InvalidPath", why })
+    const root = realRoot(pass, workspace)
+    if (Result.isFailure(root)) return Effect.fail(root.failure)
+    const asked = FileName.parse(path === "~" || path.startsWith("~/") ? os.homedir() + path.slice(1) : path)
+    const reached = outcomeOf(() => follow(pass, root.success, asked, file))
+    if (Result.isFailure(reached)) return fail(reasonOf(reached.failure))
+    const place = reached.success
+    if (!isInside(root.success, place.path)) {
+      const inside = pass.walker.roots.some((extra) => {
+        const granted = realRoot(pass, extra)
+        return Result.isSuccess(granted) && isInside(granted.success, place.path)
+      })
+      if (!inside) return fail({ _tag: "OutsideWorkspace", root: FileName.format(root.success) })
+    }
+    const { code } = place
+    return code !== undefined && code !== "ENOENT" && code !== "ENOTDIR" ? fail(reasonOf(code)) : Effect.succeed(place)
+  })
 
 /**
  * Opens a directory by its real path. Undefined if it is not there, or a link has taken its place.
@@ -224,11 +245,12 @@ export const walk = Effect.fnUntraced(function* (pass: Pass, workspace: string, 
  * @category running
  * @since 0.1.0
  */
-export const folder = Effect.fnUntraced(function* (pass: Pass, names: ReadonlyArray<Raw>) {
-  const path = FileName.join(names)
-  const place = yield* follow(pass, "/", path)
-  return place.path === path && place.found?.type === "directory" ? place.parent : undefined
-})
+export const folder = (pass: Pass, names: ReadonlyArray<Raw>): Effect.Effect<Directory | undefined, Errno> =>
+  attempt(() => {
+    const path = FileName.join(names)
+    const place = follow(pass, "/", path, "look")
+    return place.path === path && place.found?.type === "directory" ? place.parent : undefined
+  })
 
 /**
  * By component: `/ws-evil` is not inside of `/ws`. Both are real paths.
@@ -278,34 +300,40 @@ interface Step {
   directory: Directory | undefined
 }
 
-const follow = Effect.fnUntraced(function* (pass: Pass, root: Raw, asked: Raw) {
+/** Throws what a call throws, where that is not an answer. */
+const follow = (pass: Pass, root: Raw, asked: Raw, file: "open" | "look"): Place => {
   const { walker, opened, folders } = pass
   const { calls, byDescriptor } = walker
   const above = (path: Raw): Array<Step> => FileName.split(path).map((name) => ({ name, directory: undefined }))
 
   /** Opens a name to stand for itself. */
-  const look = (path: Raw) =>
-    attempt(() => {
-      if (!byDescriptor) return { fd: undefined, stats: calls.lstat(path) }
-      const fd = calls.open(path, O_PATH | fs.constants.O_NOFOLLOW)
-      opened.add(fd)
-      return { fd, stats: calls.fstat(fd) }
-    })
+  const open = (path: Raw) => {
+    if (!byDescriptor) return { fd: undefined, stats: calls.lstat(path) }
+    const fd = calls.open(path, O_PATH | fs.constants.O_NOFOLLOW)
+    opened.add(fd)
+    return { fd, stats: calls.fstat(fd) }
+  }
 
-  const directoryAt = Effect.fnUntraced(function* (steps: ReadonlyArray<Step>) {
+  const look = (path: Raw) => {
+    if (file === "open") return open(path)
+    const stats = calls.lstat(path)
+    return stats.isDirectory() ? open(path) : { fd: undefined, stats }
+  }
+
+  const directoryAt = (steps: ReadonlyArray<Step>): Directory => {
     const last = steps.at(-1)
     if (last?.directory !== undefined) return last.directory
     const names = steps.map(({ name }) => name)
     const path = FileName.join(names)
     const known = folders.get(path)
     if (known !== undefined) return known
-    const { fd, stats } = yield* look(path)
-    if (!stats.isDirectory()) return yield* Effect.fail("ENOTDIR")
+    const { fd, stats } = open(path)
+    if (!stats.isDirectory()) throw errorWith("ENOTDIR")
     const directory: Directory = { names, fd, key: keyOf(stats) }
     folders.set(path, directory)
     if (last !== undefined) last.directory = directory
     return directory
-  })
+  }
 
   /** Does a real root hold it? Then the walk starts there, and not at the top. */
   const start = (path: Raw): { readonly steps: Array<Step>; readonly names: ReadonlyArray<Raw> } =>
@@ -345,15 +373,15 @@ const follow = Effect.fnUntraced(function* (pass: Pass, root: Raw, asked: Raw) {
       below.push(name)
       continue
     }
-    const directory = yield* directoryAt(steps)
+    const directory = directoryAt(steps)
     const real = FileName.join([...directory.names, name])
     const known = folders.get(real)
     if (known !== undefined) {
       steps.push({ name, directory: known })
       continue
     }
-    const seen = yield* Effect.result(look(at(directory, name)))
-    if (seen._tag === "Failure") {
+    const seen = outcomeOf(() => look(at(directory, name)))
+    if (Result.isFailure(seen)) {
       code = seen.failure
       below = [name]
       continue
@@ -364,11 +392,11 @@ const follow = Effect.fnUntraced(function* (pass: Pass, root: Raw, asked: Raw) {
       folders.set(real, entered)
       steps.push({ name, directory: entered })
     } else if (stats.isSymbolicLink()) {
-      if (++links > maxLinks) return yield* Effect.fail("ELOOP")
-      const target = yield* Effect.result(attempt(() => calls.readlink(at(directory, name))))
-      if (target._tag === "Failure") {
+      if (++links > maxLinks) throw errorWith("ELOOP")
+      const target = outcomeOf(() => calls.readlink(at(directory, name)))
+      if (Result.isFailure(target)) {
         // It is no longer a link: look again.
-        if (target.failure !== "EINVAL") return yield* Effect.fail(target.failure)
+        if (target.failure !== "EINVAL") throw errorWith(target.failure)
         pending.push(name)
         continue
       }
@@ -386,21 +414,11 @@ const follow = Effect.fnUntraced(function* (pass: Pass, root: Raw, asked: Raw) {
   const names = [...steps.map(({ name }) => name), ...below]
   const path = FileName.join(names)
   const place = { path, code, link }
-  if (found !== undefined || code !== undefined) {
-    const parent = yield* directoryAt(steps)
-    return { ...place, parent, below, found } satisfies Place
-  }
-  const directory = yield* directoryAt(steps)
-  const { stats } = yield* attempt(() => ({
-    stats: directory.fd === undefined ? calls.lstat(path) : calls.fstat(directory.fd)
-  }))
-  return {
-    ...place,
-    parent: directory,
-    below: [],
-    found: { type: "directory", fd: directory.fd, stats }
-  } satisfies Place
-})
+  const parent = directoryAt(steps)
+  if (found !== undefined || code !== undefined) return { ...place, parent, below, found }
+  const stats = parent.fd === undefined ? calls.lstat(path) : calls.fstat(parent.fd)
+  return { ...place, parent, below: [], found: { type: "directory", fd: parent.fd, stats } }
+}
 
 /**
  * What a file is known by, whatever its names.

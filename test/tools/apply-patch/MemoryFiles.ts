@@ -76,7 +76,12 @@ export const layer = (tree: Tree, commits: Array<ReadonlyArray<Change>> = []) =>
             : Effect.fail(new FileUnreachable({ path: name, reason: { _tag: "NotFound", similar: [] } }))
         ),
       keys: (names) => Effect.succeed(names.map((name) => [name])),
-      hold: (names, use) => Effect.andThen(Effect.forEach(names, reach, { discard: true }), use({ read, commit }))
+      hold: (names, use) =>
+        Effect.flatMap(Effect.forEach(names, reach), (reached) => {
+          // There are no links here.
+          const leads = new Map(names.map((name, i) => [name, { path: reached[i]!, entry: reached[i]! }]))
+          return use({ leads, read, readAll: (names) => Effect.forEach(names, read), commit })
+        })
     })
   )
 }

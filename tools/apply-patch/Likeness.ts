@@ -25,15 +25,6 @@ const forms: { readonly [T in Tier]: (text: string) => string } = {
   composition: (text) => Lookalikes.fold(text.trim()).normalize("NFC")
 }
 
-interface Numbered {
-  /** Lines that are alike have one number. */
-  readonly numbers: Int32Array
-  readonly known: ReadonlyMap<string, number>
-}
-
-/** The number of a line that is like none. */
-const unknown = -1
-
 /**
  * @category models
  * @since 0.1.0
@@ -41,11 +32,12 @@ const unknown = -1
 export class Lines {
   readonly length: number
   private readonly texts: ReadonlyArray<string>
-  private readonly byTier = new Map<Tier, Numbered>()
+  private readonly byTier = new Map<Tier, ReadonlyArray<string>>()
 
   constructor(texts: ReadonlyArray<string>) {
     this.texts = texts
     this.length = texts.length
+    this.byTier.set("exact", texts)
   }
 
   text(at: number): string {
@@ -54,16 +46,16 @@ export class Lines {
 
   /** Whether the lines stand at this index. */
   stands(tier: Tier, wanted: ReadonlyArray<string>, at: number): boolean {
-    const { known, numbers } = this.numbered(tier)
     if (at < 0 || at + wanted.length > this.length) return false
-    return wanted.every((text, i) => known.get(forms[tier](text)) === numbers[at + i])
+    const lines = this.formed(tier)
+    return wanted.every((text, i) => forms[tier](text) === lines[at + i])
   }
 
   /** The indices at which the lines stand, rising. They may overlap. None for no lines. */
   find(tier: Tier, wanted: ReadonlyArray<string>): ReadonlyArray<number> {
-    const { known, numbers } = this.numbered(tier)
-    const pattern = wanted.map((text) => known.get(forms[tier](text)) ?? unknown)
-    if (pattern.length === 0 || pattern.includes(unknown)) return []
+    const lines = this.formed(tier)
+    const pattern = wanted.map(forms[tier])
+    if (pattern.length === 0) return []
     // Knuth, Morris and Pratt: `back[i]` lines of the pattern still fit where `i` did and the next does not.
     const back = new Int32Array(pattern.length + 1)
     for (let i = 1, fit = 0; i < pattern.length; i++) {
@@ -72,14 +64,14 @@ export class Lines {
       back[i + 1] = fit
     }
     const found: Array<number> = []
-    for (let at = 0, fit = 0; at < numbers.length; at++) {
+    for (let at = 0, fit = 0; at < lines.length; at++) {
       if (fit === 0) {
         // Several times as fast as the loop, and mostly all there is to do.
-        at = numbers.indexOf(pattern[0]!, at)
+        at = lines.indexOf(pattern[0]!, at)
         if (at < 0) break
       }
-      while (fit > 0 && numbers[at] !== pattern[fit]) fit = back[fit]!
-      if (numbers[at] === pattern[fit]) fit++
+      while (fit > 0 && lines[at] !== pattern[fit]) fit = back[fit]!
+      if (lines[at] === pattern[fit]) fit++
       if (fit === pattern.length) {
         found.push(at + 1 - fit)
         fit = back[fit]!
@@ -89,18 +81,11 @@ export class Lines {
   }
 
   /** Made when first asked for: most hunks are found exactly. */
-  private numbered(tier: Tier): Numbered {
+  private formed(tier: Tier): ReadonlyArray<string> {
     const made = this.byTier.get(tier)
     if (made !== undefined) return made
-    const known = new Map<string, number>()
-    const numbers = Int32Array.from(this.texts, (text) => {
-      const form = forms[tier](text)
-      const number = known.get(form) ?? known.size
-      if (number === known.size) known.set(form, number)
-      return number
-    })
-    const numbered = { numbers, known }
-    this.byTier.set(tier, numbered)
-    return numbered
+    const lines = this.texts.map(forms[tier])
+    this.byTier.set(tier, lines)
+    return lines
   }
 }

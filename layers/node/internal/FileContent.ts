@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import { createHash } from "node:crypto"
+import { hash } from "node:crypto"
 import type { BigIntStats } from "node:fs"
 import { constants } from "node:fs"
 import type { Raw } from "./FileName.ts"
@@ -34,7 +34,7 @@ export interface FileContent {
  * @category converting
  * @since 0.1.0
  */
-export const hashOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")
+export const hashOf = (bytes: Uint8Array): string => hash("sha256", bytes, "hex")
 
 /**
  * Opens a file while `use` runs.

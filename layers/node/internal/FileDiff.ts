@@ -38,17 +38,28 @@ export const make = (path: string, before: Uint8Array | undefined, after: Uint8A
 /** Most of a file stays as it is: only what is between the first and the last change is compared. */
 const editsOf = (old: string, made: string): ReadonlyArray<TextDiff.Edit<string>> => {
   const shorter = Math.min(old.length, made.length)
-  let start = 0
-  while (start < shorter && old.charCodeAt(start) === made.charCodeAt(start)) start++
+  const atStart = alike(old, made, shorter, false)
   // At the start of a line.
-  if (start > 0) start = old.lastIndexOf("\n", start - 1) + 1
-  let end = 0
-  while (end < shorter - start && old.charCodeAt(old.length - 1 - end) === made.charCodeAt(made.length - 1 - end)) end++
+  const start = atStart === 0 ? 0 : old.lastIndexOf("\n", atStart - 1) + 1
+  const atEnd = alike(old, made, shorter - start, true)
   // Behind the end of one, which is the same in both.
-  const newline = old.indexOf("\n", old.length - end)
-  end = newline < 0 ? 0 : old.length - newline - 1
+  const newline = old.indexOf("\n", old.length - atEnd)
+  const end = newline < 0 ? 0 : old.length - newline - 1
   const between = TextDiff.lines(old.slice(start, old.length - end), made.slice(start, made.length - end), { maxEdits })
   return [...equal(old.slice(0, start)), ...between, ...equal(old.slice(old.length - end))]
+}
+
+/** UTF-16 code units, at most `most`, that are the same at the start, or the end. By halves: equal ones are told in one step. */
+const alike = (a: string, b: string, most: number, atEnd: boolean): number => {
+  const part = (text: string, from: number, to: number) =>
+    atEnd ? text.slice(text.length - to, text.length - from) : text.slice(from, to)
+  let known = 0
+  for (let limit = most; known < limit;) {
+    const middle = Math.ceil((known + limit) / 2)
+    if (part(a, known, middle) === part(b, known, middle)) known = middle
+    else limit = middle - 1
+  }
+  return known
 }
 
 const equal = (text: string): ReadonlyArray<TextDiff.Edit<string>> =>

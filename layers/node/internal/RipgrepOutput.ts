@@ -104,45 +104,47 @@ export class Reader {
     this.size = 0
     this.long = undefined
     if (long !== undefined) return long.finish()
-    const [whole] = held.length === 1 ? held : [Buffer.concat(held)]
-    const json = whole!.toString()
-    return this.usual(json) ?? fromJson(JSON.parse(json), this.paths)
+    const whole = held.length === 1 ? held[0]! : Buffer.concat(held)
+    return this.usual(whole) ?? fromJson(JSON.parse(whole.toString()), this.paths)
   }
 
   /**
-   * The records that come most, read without the rest of them: every match within the line, and numbers of no use. To
-   * read all costs as much as the search.
+   * The records that come most, of which only what is needed is decoded: not every match within the line, and numbers of
+   * no use. To read all costs as much as the search.
    */
-  private usual(json: string): Record | undefined {
+  private usual(record: Buffer): Record | undefined {
     const { path, start } = this.paths
-    if (json.startsWith(startOfEnd) && json.includes(notBinary))
+    if (startsWith(record, startOfEnd) && record.includes(notBinary))
       return { _tag: "FileEnd", path, binaryOffset: undefined }
-    if (start === "" || !json.startsWith(start)) return undefined
-    const end = json.indexOf(endOfText, start.length)
-    const offset = json.indexOf(beforeOffset, end)
+    if (start.length === 0 || !startsWith(record, start)) return undefined
+    const end = record.indexOf(endOfText, start.length)
+    const offset = record.indexOf(beforeOffset, end)
     if (end < 0 || offset < 0) return undefined
+    const number = (from: number, to: number) => Number.parseInt(record.toString("latin1", from, to), 10)
     return {
       _tag: "Lines",
       path,
       match: true,
-      // The text is a new string: a slice would keep all of this one.
-      lines: linesOf(JSON.parse(json.slice(start.length - 1, end + 1))),
-      line: Number.parseInt(json.slice(end + endOfText.length, offset), 10),
-      offset: Number.parseInt(json.slice(offset + beforeOffset.length, offset + beforeOffset.length + 20), 10)
+      lines: linesOf(JSON.parse(record.toString("utf8", start.length - 1, end + 1))),
+      line: number(end + endOfText.length, offset),
+      offset: number(offset + beforeOffset.length, offset + beforeOffset.length + 20)
     }
   }
 }
 
+const startsWith = (bytes: Buffer, start: Buffer): boolean =>
+  bytes.length >= start.length && bytes.compare(start, 0, start.length, 0, start.length) === 0
+
 /** No text holds it: there a quote has a backslash before it. */
-const endOfText = '"},"line_number":'
-const beforeOffset = ',"absolute_offset":'
-const startOfEnd = '{"type":"end","data":{"path":{"'
-const notBinary = ',"binary_offset":null,'
+const endOfText = Buffer.from('"},"line_number":')
+const beforeOffset = Buffer.from(',"absolute_offset":')
+const startOfEnd = Buffer.from('{"type":"end","data":{"path":{"')
+const notBinary = Buffer.from(',"binary_offset":null,')
 
 /** Turns paths as they are printed into those of files; that of the last one is remembered. */
 class Paths {
   /** How a match in the last file starts, up to its text. */
-  start = ""
+  start = Buffer.alloc(0)
   path = ""
   private printed: string | undefined
   private readonly target: string
@@ -159,7 +161,7 @@ class Paths {
       const bytes = Buffer.from(printed, "text" in text ? "utf8" : "base64")
       const { target } = this
       this.printed = printed
-      this.start = `{"type":"match","data":{"path":${JSON.stringify(text)},"lines":{"text":"`
+      this.start = Buffer.from(`{"type":"match","data":{"path":${JSON.stringify(text)},"lines":{"text":"`)
       this.path = this.isDirectory
         ? `${target === "/" ? "" : target}/${FileName.format(FileName.fromBuffer(bytes.subarray(2)))}`
         : target

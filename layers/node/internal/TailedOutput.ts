@@ -43,7 +43,6 @@ interface Writer {
 export class TailedOutput {
   /** To be the program's standard output. */
   readonly fd: number
-  private readonly piece = Buffer.allocUnsafe(pieceBytes)
   private offset = 0
   private ended = false
   private stopped = false
@@ -75,15 +74,17 @@ export class TailedOutput {
 
   /** The next bytes, for the caller to keep; undefined if there are none now. */
   read(): Uint8Array | undefined {
-    const length = fs.readSync(this.fd, this.piece, 0, pieceBytes, this.offset)
+    // Not more memory than there is to read: what is read here is mostly little.
+    const bytes = Buffer.allocUnsafeSlow(Math.min(pieceBytes, Math.max(0, this.ahead)))
+    const length = bytes.length === 0 ? 0 : fs.readSync(this.fd, bytes, 0, bytes.length, this.offset)
     this.offset += length
     if (length === 0) this.go()
-    return length === 0 ? undefined : Buffer.from(this.piece.subarray(0, length))
+    return length === 0 ? undefined : bytes.subarray(0, length)
   }
 
   /** Whether all has been read that there will ever be. To be asked after a `read` that gave nothing. */
   get finished(): boolean {
-    return this.ended && fs.fstatSync(this.fd).size <= this.offset
+    return this.ended && this.ahead <= 0
   }
 
   /** Waits until there may be more. */
@@ -95,8 +96,13 @@ export class TailedOutput {
     }
   })
 
+  /** Bytes that are written and not read. */
+  private get ahead(): number {
+    return fs.fstatSync(this.fd).size - this.offset
+  }
+
   private look(): void {
-    const ahead = fs.fstatSync(this.fd).size - this.offset
+    const { ahead } = this
     if (ahead > maxAhead && !this.stopped) {
       this.stopped = true
       this.writer?.signal("SIGSTOP")

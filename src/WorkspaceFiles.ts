@@ -57,9 +57,16 @@ export class FileUnreachable extends Schema.TaggedError<FileUnreachable>()("File
     Schema.TaggedStruct("AccessDenied", {}),
     Schema.TaggedStruct("InvalidPath", { why: Schema.String }),
     Schema.TaggedStruct("Other", { code: Schema.String })
-  ])
+  ]),
+  /** It was to be changed: then it says that nothing was. */
+  toChange: Schema.optionalKey(Schema.Literal(true))
 }) {
   override get message(): string {
+    return this.toChange === true ? `${this.why} Nothing was changed.` : this.why
+  }
+
+  /** The message, without what became of a change. */
+  get why(): string {
     const { path, reason } = this
     switch (reason._tag) {
       case "OutsideWorkspace":
@@ -203,7 +210,10 @@ export const Committed = Schema.Struct({
   diff: Schema.optionalKey(Schema.String),
   addedLines: Schema.optionalKey(Schema.Natural),
   removedLines: Schema.optionalKey(Schema.Natural),
-  /** What could not be kept of the old file: its owner, its other names, its extended attributes. */
+  /**
+   * What could not be kept of the old file: its owner, its group, its set-id bits. Not named is what the port cannot
+   * know of: see its layer.
+   */
   notKept: Schema.Array(Schema.String)
 })
 export type Committed = typeof Committed.Type

@@ -9,8 +9,10 @@
  * - `~` and `~/…` are the home directory of the process, then judged like any path.
  * - A file that may not be written to is not replaced, though its folder would allow it.
  *   A link is written through; to delete it removes the link.
- * - The mode is kept, the owner where the process may give it. Node knows no extended
- *   attributes: those, access lists among them, are lost when a file is replaced.
+ * - The mode is kept, the owner where the process may give it; what of them is not is
+ *   named. Node knows no extended attributes, and no call of its tells whether a file has
+ *   any: those, access lists among them, are lost without a word when a file is replaced.
+ *   A file of several names is written over in place, and keeps them.
  * - Files of more than 64 MiB are not changed. Temporary files lie beside those they
  *   become, under names that begin with `.toolstream-`.
  * - Nobody but those who ask here waits for a held file. What other programs do to it is

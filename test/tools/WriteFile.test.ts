@@ -110,6 +110,8 @@ describe("write_file", () => {
       for (const outside of ["outbox/x.txt", "../x", path.join(top, "ws-evil/a"), "d/../../x"]) {
         assert.strictEqual(yield* failed(outside), "OutsideWorkspace", outside)
       }
+      const { message } = yield* Effect.flip(write(root, { path: "d", content: "x" }))
+      assert.strictEqual(message, "d is a directory, not a regular file. Nothing was changed.")
       assert.deepStrictEqual(fs.readdirSync(path.join(top, "out")), [])
       assert.isFalse(fs.existsSync(path.join(top, "ws-evil")))
     })

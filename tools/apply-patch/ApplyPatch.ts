@@ -240,7 +240,10 @@ const afterOthers = (failure: Failure, { files }: Applied): Failure => {
   const changed = files.map(({ path }) => path)
   return failure._tag === "PatchRejected"
     ? new PatchRejected({ reason: failure.reason, changed })
-    : new PatchRejected({ reason: { _tag: "Stopped", why: failure.message }, changed })
+    : new PatchRejected({
+        reason: { _tag: "Stopped", why: failure._tag === "FileUnreachable" ? failure.why : failure.message },
+        changed
+      })
 }
 
 /**

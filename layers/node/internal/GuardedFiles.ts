@@ -207,7 +207,7 @@ export const make = Effect.fnUntraced(function* (walker: Walk.Walker, state: str
     Effect.uninterruptibleMask((restore) =>
       Effect.gen(function* () {
         const { releases } = locks
-        const seen = yield* lookAt(paths)
+        const seen = yield* toChange(lookAt(paths))
         const ticket = locks.arrive(seen.keys)
         const settle = Effect.gen(function* () {
           if (ticket.holds && locks.releases === releases) return seen.leads
@@ -220,7 +220,7 @@ export const make = Effect.fnUntraced(function* (walker: Walk.Walker, state: str
           }
           return yield* fail(paths[0] ?? "", { _tag: "Other", code: "EBUSY" })
         })
-        return yield* restore(Effect.flatMap(settle, (leads) => use(heldBy(leads, ticket.keys)))).pipe(
+        return yield* restore(Effect.flatMap(toChange(settle), (leads) => use(heldBy(leads, ticket.keys)))).pipe(
           Effect.ensuring(Effect.sync(() => locks.leave(ticket)))
         )
       })
@@ -268,9 +268,9 @@ export const make = Effect.fnUntraced(function* (walker: Walk.Walker, state: str
       )
 
     const readAll = (paths: ReadonlyArray<string>) =>
-      Walk.passing(walker, (pass) => Effect.forEach(paths, (path) => readOne(path, pass)))
+      toChange(Walk.passing(walker, (pass) => Effect.forEach(paths, (path) => readOne(path, pass))))
 
-    const read = (path: string) => Walk.passing(walker, (pass) => readOne(path, pass))
+    const read = (path: string) => toChange(Walk.passing(walker, (pass) => readOne(path, pass)))
 
     /** A file that somebody else put there in the meantime is held by its name, unless it has others. */
     const isHeld = (place: Walk.Place) =>
@@ -345,26 +345,28 @@ export const make = Effect.fnUntraced(function* (walker: Walk.Walker, state: str
     })
 
     const commit = Effect.fn("WorkspaceFiles.commit")((changes: ReadonlyArray<Change>) =>
-      Walk.passing(
-        walker,
-        Effect.fnUntraced(function* (pass: Walk.Pass) {
-          const session = yield* CurrentSession
-          const plans = yield* Effect.forEach(changes, (change) => plan(session, change, pass))
-          yield* disjoint(plans)
-          if (plans.length === 0) return []
-          const told: Array<Omit<Committed, "notKept">> = []
-          const notKept = yield* Commit.run(
-            pass,
-            intents,
-            plans.map(({ planned }) => planned),
-            Effect.forEach(plans, (plan) => Effect.sync(() => told.push(tell(plan))), { discard: true })
-          )
-          for (const { planned, real } of plans) {
-            if (planned.newHash === undefined) stamps.forget(session, real)
-            else yield* stamps.record(session, real, { hash: planned.newHash })
-          }
-          return told.map((each, index): Committed => ({ ...each, notKept: notKept[index] ?? [] }))
-        })
+      toChange(
+        Walk.passing(
+          walker,
+          Effect.fnUntraced(function* (pass: Walk.Pass) {
+            const session = yield* CurrentSession
+            const plans = yield* Effect.forEach(changes, (change) => plan(session, change, pass))
+            yield* disjoint(plans)
+            if (plans.length === 0) return []
+            const told: Array<Omit<Committed, "notKept">> = []
+            const notKept = yield* Commit.run(
+              pass,
+              intents,
+              plans.map(({ planned }) => planned),
+              Effect.forEach(plans, (plan) => Effect.sync(() => told.push(tell(plan))), { discard: true })
+            )
+            for (const { planned, real } of plans) {
+              if (planned.newHash === undefined) stamps.forget(session, real)
+              else yield* stamps.record(session, real, { hash: planned.newHash })
+            }
+            return told.map((each, index): Committed => ({ ...each, notKept: notKept[index] ?? [] }))
+          })
+        )
       )
     )
 
@@ -373,6 +375,16 @@ export const make = Effect.fnUntraced(function* (walker: Walk.Walker, state: str
 
   return WorkspaceFiles.of({ open, resolve, list, display, keys, hold })
 })
+
+/** What cannot be reached was to be changed. */
+const toChange = <A, E, R>(
+  effect: Effect.Effect<A, E | FileUnreachable, R>
+): Effect.Effect<A, E | FileUnreachable, R> =>
+  Effect.mapError(effect, (failure) =>
+    failure instanceof FileUnreachable
+      ? new FileUnreachable({ path: failure.path, reason: failure.reason, toChange: true })
+      : failure
+  )
 
 interface Start {
   readonly place: Walk.Place

@@ -396,6 +396,7 @@ describe("apply_patch, on real files", () => {
         const failed = yield* failure(real(root), patch("*** Delete File: keep.txt", ...header))
         assert(failed._tag === "FileUnreachable", failed.message)
         assert.strictEqual(failed.reason._tag, "OutsideWorkspace")
+        assert.match(failed.message, /is outside of the workspace .* Nothing was changed\.$/)
         assert.deepStrictEqual(read(top), before)
       }
       yield* apply(real(root), patch("*** Update File: a b.txt ", "@@", "-x", "+y"))
@@ -414,6 +415,7 @@ describe("apply_patch, on real files", () => {
       ]) {
         const failed = yield* failure(real(root), patch("*** Delete File: letter.txt", ...lines))
         assert.strictEqual(failed._tag, "FileUnreachable")
+        assert.match(failed.message, /dir is a directory, not a regular file\. Nothing was changed\.$/)
         assert.deepStrictEqual(read(root), before)
       }
       const missing = yield* failure(real(root), patch("*** Delete File: leter.txt"))

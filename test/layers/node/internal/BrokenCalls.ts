@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as fs from "node:fs"
 import * as path from "node:path"
+import { vi } from "vitest"
 import * as GuardedFiles from "../../../../layers/node/internal/GuardedFiles.ts"
 import * as SystemCalls from "../../../../layers/node/internal/SystemCalls.ts"
 import * as Walk from "../../../../layers/node/internal/Walk.ts"
@@ -132,6 +133,15 @@ export const workspace = (tree: Workspace.Tree = {}, options: Parameters<typeof 
     const at = (name: string) => path.join(root, name)
     return { root, top, state, run, at, text: (name: string) => fs.readFileSync(at(name), "utf8") }
   })
+
+/** Seen from a second later, until the scope ends: files count as old enough for their times to tell. */
+export const aSecondLater = Effect.acquireRelease(
+  Effect.sync(() => {
+    const now = Date.now
+    return vi.spyOn(Date, "now").mockImplementation(() => now() + 1000)
+  }),
+  (spy) => Effect.sync(() => spy.mockRestore())
+)
 
 /** What a file says to its reader. */
 export const read = (name: string) =>

@@ -11,7 +11,7 @@ import { type Change, WorkspaceFiles } from "../../../../src/WorkspaceFiles.ts"
 import * as Workspace from "../Workspace.ts"
 import * as BrokenCalls from "./BrokenCalls.ts"
 
-const { fulfil, read, reasonOf, tagsOf, workspace } = BrokenCalls
+const { aSecondLater, fulfil, read, reasonOf, tagsOf, workspace } = BrokenCalls
 
 /** Replaces a piece of it. */
 const edit = (name: string, from: string, to: string) =>
@@ -205,38 +205,84 @@ describe("holding and committing", () => {
     })
   )
 
-  it.live("C71: a change between plan and commit is a conflict", () =>
-    Effect.gen(function* () {
-      const { run, at, text } = yield* workspace({ f: "one", g: "g" })
-      const { hold } = yield* run(WorkspaceFiles)
-      const meanwhile = (happens: () => void, change: (hash: string) => Change) =>
-        run(
-          reasonOf(
-            hold(["f", "g", "new"], ({ commit, read }) =>
-              Effect.gen(function* () {
-                const content = yield* read("f")
-                const other = yield* read("g")
-                happens()
-                return yield* commit([
-                  { _tag: "Write", path: "g", bytes: Buffer.from("G"), expected: other?.hash ?? "absent" },
-                  change(content?.hash ?? "absent")
-                ])
-              })
+  for (const old of [false, true])
+    it.live(
+      `C71: a change between plan and commit is a conflict, of a file written ${old ? "a second ago" : "just now"}`,
+      () =>
+        Effect.gen(function* () {
+          if (old) yield* aSecondLater
+          const { run, at, text } = yield* workspace({ f: "one", g: "g" })
+          const { hold } = yield* run(WorkspaceFiles)
+          const meanwhile = (happens: () => void, change: (hash: string) => Change) =>
+            run(
+              reasonOf(
+                hold(["f", "g", "new"], ({ commit, read }) =>
+                  Effect.gen(function* () {
+                    const content = yield* read("f")
+                    const other = yield* read("g")
+                    happens()
+                    return yield* commit([
+                      { _tag: "Write", path: "g", bytes: Buffer.from("G"), expected: other?.hash ?? "absent" },
+                      change(content?.hash ?? "absent")
+                    ])
+                  })
+                )
+              )
             )
+          const write = (expected: string): Change => ({
+            _tag: "Write",
+            path: "f",
+            bytes: Buffer.from("mine"),
+            expected
+          })
+          const planned = { _tag: "Changed", since: "planned" } as const
+          // Only its change time tells.
+          const backdated = () => {
+            const { atime, mtime } = fs.statSync(at("f"))
+            fs.writeFileSync(at("f"), "six")
+            fs.utimesSync(at("f"), atime, mtime)
+          }
+          fs.utimesSync(at("f"), 1e9, 1e9)
+          assert.deepStrictEqual(yield* meanwhile(backdated, write), planned)
+          assert.deepStrictEqual(yield* meanwhile(() => fs.writeFileSync(at("f"), "two"), write), planned)
+          assert.deepStrictEqual(yield* meanwhile(() => fs.rmSync(at("f")), write), planned)
+          assert.deepStrictEqual(
+            yield* meanwhile(
+              () => fs.writeFileSync(at("new"), "theirs"),
+              () => ({ _tag: "Write", path: "new", bytes: Buffer.from("mine"), expected: "absent" })
+            ),
+            { _tag: "Exists" }
           )
+          assert.deepStrictEqual([text("g"), text("new")], ["g", "theirs"])
+        })
+    )
+
+  it.live("what is held says where it leads, and is read together", () =>
+    Effect.gen(function* () {
+      const { root, run, at } = yield* workspace({ "d/f": "f" })
+      fs.symlinkSync("d/f", at("link"))
+      fs.symlinkSync("d/none", at("dangling"))
+      const { hold } = yield* run(WorkspaceFiles)
+      const names = ["link", "./d/f", "d/../new/x", "dangling"]
+      const { contents, leads, other } = yield* run(
+        hold(names, ({ leads, readAll }) =>
+          Effect.all({ contents: readAll(names), leads: Effect.succeed(leads), other: reasonOf(readAll(["d/g"])) })
         )
-      const write = (expected: string): Change => ({ _tag: "Write", path: "f", bytes: Buffer.from("mine"), expected })
-      const planned = { _tag: "Changed", since: "planned" } as const
-      assert.deepStrictEqual(yield* meanwhile(() => fs.writeFileSync(at("f"), "two"), write), planned)
-      assert.deepStrictEqual(yield* meanwhile(() => fs.rmSync(at("f")), write), planned)
-      assert.deepStrictEqual(
-        yield* meanwhile(
-          () => fs.writeFileSync(at("new"), "theirs"),
-          () => ({ _tag: "Write", path: "new", bytes: Buffer.from("mine"), expected: "absent" })
-        ),
-        { _tag: "Exists" }
       )
-      assert.deepStrictEqual([text("g"), text("new")], ["g", "theirs"])
+      assert.deepStrictEqual(
+        [...leads].map(([name, { path, entry }]) => [name, path.slice(root.length), entry.slice(root.length)]),
+        [
+          ["link", "/d/f", "/link"],
+          ["./d/f", "/d/f", "/d/f"],
+          ["d/../new/x", "/new/x", "/new/x"],
+          ["dangling", "/d/none", "/dangling"]
+        ]
+      )
+      assert.deepStrictEqual(
+        contents.map((content) => content && new TextDecoder().decode(content.bytes)),
+        ["f", "f", undefined, undefined]
+      )
+      assert.deepStrictEqual(other, { _tag: "InvalidPath", why: "it is not held" })
     })
   )
 

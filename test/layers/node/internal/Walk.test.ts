@@ -7,12 +7,18 @@ import type * as SystemCalls from "../../../../layers/node/internal/SystemCalls.
 import * as Workspace from "../Workspace.ts"
 import * as BrokenCalls from "./BrokenCalls.ts"
 
-const { fulfil, read, tagsOf, workspace } = BrokenCalls
+const { aSecondLater, fulfil, read, tagsOf, workspace } = BrokenCalls
 
 describe("a directory swapped for a link", () => {
-  for (const byDescriptor of [true, false]) {
-    it.live(`C52: never leads out, ${byDescriptor ? "by descriptors" : "or is noticed, without them"}`, () =>
+  for (const [byDescriptor, old] of [
+    [true, false],
+    [true, true],
+    [false, false]
+  ] as const) {
+    const how = byDescriptor ? "by descriptors" : "or is noticed, without them"
+    it.live(`C52: never leads out, ${how}${old ? ", where times tell what is known" : ""}`, () =>
       Effect.gen(function* () {
+        if (old) yield* aSecondLater
         const { root, top } = yield* Workspace.make({ "d/f": "inside", "keep/f": "inside" })
         fs.mkdirSync(path.join(top, "out"))
         fs.writeFileSync(path.join(top, "out/f"), "SECRET")

@@ -125,9 +125,12 @@ export const errorWith = (code: Errno): Error => Object.assign(new Error(code), 
  */
 export const wait = <A>(run: () => A | Promise<A>): Effect.Effect<A, Errno> =>
   Effect.uninterruptible(
-    Effect.flatMap(attempt(run), (made) =>
-      made instanceof Promise ? Effect.tryPromise({ try: () => made, catch: codeOf }) : Effect.succeed(made)
-    )
+    Effect.suspend(() => {
+      const made = outcomeOf(run)
+      if (Result.isFailure(made)) return Effect.fail(made.failure)
+      const value = made.success
+      return value instanceof Promise ? Effect.tryPromise({ try: () => value, catch: codeOf }) : Effect.succeed(value)
+    })
   )
 
 /**
@@ -159,23 +162,24 @@ const chunk = 4 * 1024 * 1024
  * @category running
  * @since 0.1.0
  */
-export const readFully = Effect.fnUntraced(function* (
+export const readFully = (
   calls: SystemCalls,
   fd: number,
   offset: number,
   length: number,
   into?: Uint8Array
-) {
-  const bytes = into ?? Buffer.allocUnsafe(length)
-  let filled = 0
-  while (filled < length) {
-    const piece = bytes.subarray(filled, Math.min(length, filled + chunk))
-    const count = yield* wait(() => calls.read(fd, piece, offset + filled))
-    if (count === 0) break
-    filled += count
-  }
-  return bytes.subarray(0, filled)
-})
+): Effect.Effect<Uint8Array, Errno> =>
+  Effect.suspend(() => {
+    const bytes = into ?? Buffer.allocUnsafe(length)
+    const from = (filled: number): Effect.Effect<Uint8Array, Errno> =>
+      filled >= length
+        ? Effect.succeed(bytes.subarray(0, filled))
+        : Effect.flatMap(
+            wait(() => calls.read(fd, bytes.subarray(filled, Math.min(length, filled + chunk)), offset + filled)),
+            (count) => (count === 0 ? Effect.succeed(bytes.subarray(0, filled)) : from(filled + count))
+          )
+    return from(0)
+  })
 
 /**
  * Writes all of it from the start of the file on.
@@ -183,10 +187,13 @@ export const readFully = Effect.fnUntraced(function* (
  * @category running
  * @since 0.1.0
  */
-export const writeFully = Effect.fnUntraced(function* (calls: SystemCalls, fd: number, bytes: Uint8Array) {
-  let written = 0
-  while (written < bytes.length) {
-    const piece = bytes.subarray(written, Math.min(bytes.length, written + chunk))
-    written += yield* wait(() => calls.write(fd, piece, written))
-  }
-})
+export const writeFully = (calls: SystemCalls, fd: number, bytes: Uint8Array): Effect.Effect<void, Errno> => {
+  const from = (written: number): Effect.Effect<void, Errno> =>
+    written >= bytes.length
+      ? Effect.void
+      : Effect.flatMap(
+          wait(() => calls.write(fd, bytes.subarray(written, Math.min(bytes.length, written + chunk)), written)),
+          (count) => from(written + count)
+        )
+  return from(0)
+}

@@ -40,6 +40,8 @@ export type Reason = FileUnreachable["reason"]
  */
 export interface Directory {
   readonly names: ReadonlyArray<Raw>
+  /** Made of the names. */
+  readonly path: Raw
   /** Undefined where there are no paths by descriptor. */
   readonly fd: number | undefined
   /** Device and inode. */
@@ -168,7 +170,10 @@ const close = ({ walker, opened }: Pass, fd: number): Effect.Effect<void> =>
  * @since 0.1.0
  */
 export const at = (directory: Directory, name: Raw): Raw =>
-  directory.fd === undefined ? FileName.join([...directory.names, name]) : `/proc/self/fd/${directory.fd}/${name}`
+  directory.fd === undefined ? below(directory, name) : `/proc/self/fd/${directory.fd}/${name}`
+
+/** The real path of what has that name, or those names, in a directory. */
+const below = ({ path }: Directory, name: Raw): Raw => (path === "/" ? path + name : `${path}/${name}`)
 
 /**
  * The path of what was found: itself and nothing else, if it was opened; otherwise its name, by which by now something
@@ -177,9 +182,8 @@ export const at = (directory: Directory, name: Raw): Raw =>
  * @category converting
  * @since 0.1.0
  */
-export const itself = ({ below, found, parent, path }: Place): Raw => {
+export const itself = ({ below: [name], found, parent, path }: Place): Raw => {
   if (found?.fd !== undefined) return `/proc/self/fd/${found.fd}`
-  const [name] = below
   return name === undefined ? path : at(parent, name)
 }
 
@@ -304,7 +308,12 @@ interface Step {
 const follow = (pass: Pass, root: Raw, asked: Raw, file: "open" | "look"): Place => {
   const { walker, opened, folders } = pass
   const { calls, byDescriptor } = walker
-  const above = (path: Raw): Array<Step> => FileName.split(path).map((name) => ({ name, directory: undefined }))
+  const above = (path: Raw): Array<Step> => {
+    const steps = FileName.split(path).map((name): Step => ({ name, directory: undefined }))
+    const last = steps.at(-1)
+    if (last !== undefined) last.directory = folders.get(path)
+    return steps
+  }
 
   /** Opens a name to stand for itself. */
   const open = (path: Raw) => {
@@ -329,7 +338,7 @@ const follow = (pass: Pass, root: Raw, asked: Raw, file: "open" | "look"): Place
     if (known !== undefined) return known
     const { fd, stats } = open(path)
     if (!stats.isDirectory()) throw errorWith("ENOTDIR")
-    const directory: Directory = { names, fd, key: keyOf(stats) }
+    const directory: Directory = { names, path, fd, key: keyOf(stats) }
     folders.set(path, directory)
     if (last !== undefined) last.directory = directory
     return directory
@@ -346,7 +355,7 @@ const follow = (pass: Pass, root: Raw, asked: Raw, file: "open" | "look"): Place
   const first = start(asked)
   let steps = first.steps
   const pending = first.names.toReversed()
-  let below: Array<Raw> = []
+  let rest: Array<Raw> = []
   let found: Found | undefined
   let code: Errno | undefined
   let link: Place["link"]
@@ -363,18 +372,18 @@ const follow = (pass: Pass, root: Raw, asked: Raw, file: "open" | "look"): Place
       }
       if (name === ".") continue
       if (code !== undefined) code = "ENOTDIR"
-      if (below.length > 0) below.pop()
+      if (rest.length > 0) rest.pop()
       else steps.pop()
       continue
     }
     if (code !== undefined || found !== undefined) {
       code ??= "ENOTDIR"
       found = undefined
-      below.push(name)
+      rest.push(name)
       continue
     }
     const directory = directoryAt(steps)
-    const real = FileName.join([...directory.names, name])
+    const real = below(directory, name)
     const known = folders.get(real)
     if (known !== undefined) {
       steps.push({ name, directory: known })
@@ -383,12 +392,12 @@ const follow = (pass: Pass, root: Raw, asked: Raw, file: "open" | "look"): Place
     const seen = outcomeOf(() => look(at(directory, name)))
     if (Result.isFailure(seen)) {
       code = seen.failure
-      below = [name]
+      rest = [name]
       continue
     }
     const { fd, stats } = seen.success
     if (stats.isDirectory()) {
-      const entered = { names: [...directory.names, name], fd, key: keyOf(stats) }
+      const entered = { names: [...directory.names, name], path: real, fd, key: keyOf(stats) }
       folders.set(real, entered)
       steps.push({ name, directory: entered })
     } else if (stats.isSymbolicLink()) {
@@ -407,17 +416,16 @@ const follow = (pass: Pass, root: Raw, asked: Raw, file: "open" | "look"): Place
       pending.push(...(target.success.startsWith("/") ? next.names : FileName.split(target.success)).toReversed())
     } else {
       found = { type: typeOf(stats), fd, stats }
-      below = [name]
+      rest = [name]
     }
   }
 
-  const names = [...steps.map(({ name }) => name), ...below]
-  const path = FileName.join(names)
-  const place = { path, code, link }
   const parent = directoryAt(steps)
-  if (found !== undefined || code !== undefined) return { ...place, parent, below, found }
+  const path = rest.length === 0 ? parent.path : below(parent, rest.join("/"))
+  const place = { path, code, link, parent, below: rest }
+  if (found !== undefined || code !== undefined) return { ...place, found }
   const stats = parent.fd === undefined ? calls.lstat(path) : calls.fstat(parent.fd)
-  return { ...place, parent, below: [], found: { type: "directory", fd: parent.fd, stats } }
+  return { ...place, found: { type: "directory", fd: parent.fd, stats } }
 }
 
 /**

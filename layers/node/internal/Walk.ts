@@ -6,8 +6,8 @@
  * - Each name is looked up in the directory that was opened before it, never again
  *   by its path, so a directory that is swapped for a link on the way leads nowhere.
  *   Links are read and followed here, not by the kernel.
- * - A directory or file is opened only to stand for itself (`O_PATH`): nothing is
- *   read, no right to read is needed, and no FIFO or device notices.
+ * - A directory or file is opened only to stand for itself (`O_PATH`), or a file only
+ *   looked at: nothing is read, no right to read is needed, and no FIFO or device notices.
  * - `..` is the directory that was walked through. Below a name that does not exist
  *   only names are counted.
  * - What is judged is where the walk ended, whether or not there is something.

@@ -148,6 +148,22 @@ describe("a commit", { timeout: 60_000 }, () => {
     )
   }
 
+  it.live("what cannot be removed at once is removed at the second try", () =>
+    Effect.gen(function* () {
+      const after = yield* undisturbed(rich.make, rich.wishes)
+      const { root, state } = yield* trial(rich.make)
+      const tried = new Set<unknown>()
+      const calls = BrokenCalls.counted((name, [file]) => {
+        if (name !== "unlink" || tried.has(file)) return
+        tried.add(file)
+        throw BrokenCalls.failure("EIO")
+      })
+      yield* Effect.provide(BrokenCalls.fulfil(rich.wishes), BrokenCalls.layer(root, state, { calls }))
+      assert.deepStrictEqual(BrokenCalls.snapshot(root), after)
+      assert.isAbove(tried.size, rich.wishes.length)
+    })
+  )
+
   it.live("C77: the disk is full from some call on: nothing, and a declared failure", () =>
     everywhere(
       rich.make,

@@ -8,6 +8,8 @@
  * - How the text is cut into appends does not show; `appendAll` appends what the
  *   other stands for, omitted bytes included.
  * - What is rendered is well-formed: cuts are between code points.
+ * - The line that stands for what is omitted occurs once in what is rendered,
+ *   whatever the text says: see `marker`.
  *
  * @since 0.1.0
  */
@@ -37,6 +39,49 @@ const reserve = (bytes: Uint8Array<ArrayBuffer>, length: number, limit: number):
   grown.set(bytes)
   return grown
 }
+
+/**
+ * A text of which something may be omitted.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Rendered {
+  readonly text: string
+  readonly omittedBytes: number
+  /** The line in `text` that stands for what is omitted, if anything is. No other is the same. */
+  readonly marker?: string
+}
+
+/**
+ * The line that stands for omitted bytes, and that `around` does not hold: text that
+ * imitates it gets it a number. Quote it where you say that something is omitted, and
+ * no imitation is believed.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const marker = (omittedBytes: number, around: ReadonlyArray<string>): string => {
+  const imitation = new RegExp(`\\[\\.\\.\\. ${omittedBytes} bytes omitted(?: #(\\d+))? \\.\\.\\.\\]`, "g")
+  const taken = new Set(around.flatMap((text) => Array.from(text.matchAll(imitation), ([, number]) => number ?? "1")))
+  let number = 1
+  while (taken.has(String(number))) number++
+  return `[... ${omittedBytes} bytes omitted${number === 1 ? "" : ` #${number}`} ...]`
+}
+
+/**
+ * That bytes are omitted, and where: one sentence, or none. To stand apart from the text.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const omissionToText = (
+  what: string,
+  { marker, omittedBytes }: Pick<Rendered, "marker" | "omittedBytes">
+): ReadonlyArray<string> =>
+  omittedBytes === 0
+    ? []
+    : [`${omittedBytes} bytes of ${what} are omitted${marker === undefined ? "" : `, where "${marker}" stands`}.`]
 
 /**
  * @category models
@@ -77,7 +122,7 @@ export class BoundedText {
   }
 
   /** The text, with a line between its ends that says how many bytes are omitted, if any. */
-  render(): { readonly text: string; readonly omittedBytes: number } {
+  render(): Rendered {
     const kept = new Uint8Array(this.headLength + this.tailLength)
     kept.set(this.head.subarray(0, this.headLength))
     let at = this.headLength
@@ -95,12 +140,10 @@ export class BoundedText {
     let tailStart = this.headLength
     while (isContinuation(kept[tailStart])) tailStart++
     const omittedBytes = this.total - headEnd - (kept.length - tailStart)
-    return {
-      text: `${decoder.decode(kept.subarray(0, headEnd))}\n[... ${omittedBytes} bytes omitted ...]\n${decoder.decode(
-        kept.subarray(tailStart)
-      )}`,
-      omittedBytes
-    }
+    const head = decoder.decode(kept.subarray(0, headEnd))
+    const tail = decoder.decode(kept.subarray(tailStart))
+    const line = marker(omittedBytes, [head, tail])
+    return { text: `${head}\n${line}\n${tail}`, omittedBytes, marker: line }
   }
 
   /** The same of text that is bytes already: UTF-8, cut between code points. */

@@ -79,8 +79,8 @@ export interface Foreground extends Tasks.Foreground {
   /** Names of environment variables that were not passed on. */
   readonly withheld: ReadonlyArray<string>
   /**
-   * To be run once the command has ended: keeps its output, and says where, or forgets it. Undefined if nothing is
-   * kept, or if the session has the command.
+   * To be run once the command has ended: keeps its output, and says where, and how much of it, or forgets it.
+   * Undefined if it is not wanted, or if the session has the command.
    */
   readonly keep: (wanted: boolean) => Effect.Effect<Spilled | undefined>
 }
@@ -225,6 +225,8 @@ class Running implements Tasks.Task, Foreground {
 
   readonly read = (offset: number, length: number): Effect.Effect<Part, NotSpilled> =>
     this.recording.read(offset, length)
+
+  readonly spilled: Effect.Effect<Spilled | undefined> = Effect.suspend(() => this.recording.kept)
 
   readonly more = (sizeBytes: number): Effect.Effect<void> =>
     Effect.suspend(() =>
@@ -432,20 +434,23 @@ class Recording {
         return Effect.provideService(this.store.read(writer.handle, offset, length), CurrentSession, this.session)
       }
       const bytes = held?.read(offset, length) ?? new Uint8Array(0)
-      return Effect.succeed({ bytes, sizeBytes: held?.length ?? 0 })
+      return Effect.succeed({ bytes, sizeBytes: held?.length ?? 0, ended: held === undefined })
     })
   }
 
   /** There is no more output. */
   readonly end: Effect.Effect<void> = Effect.suspend(() => (this.wanted ? this.open : Effect.void))
 
-  /** Has the store keep it. Undefined if it keeps nothing. */
+  /** Has the store keep it. */
   readonly keep: Effect.Effect<Spilled | undefined, never, Scope.Scope> = Effect.suspend(() =>
-    Effect.map(
+    Effect.andThen(
       Effect.flatMap(Effect.scope, (scope) => this.openIn(scope)),
-      () => (this.spilled !== undefined && this.spilled.sizeBytes > 0 ? this.spilled : undefined)
+      this.kept
     )
   )
+
+  /** What the store has of it by now. It may have had to make room. */
+  readonly kept: Effect.Effect<Spilled | undefined> = Effect.suspend(() => this.writer?.state ?? Effect.undefined)
 
   readonly discard: Effect.Effect<void> = Effect.suspend(() => {
     const discarded = this.writer?.discard ?? Effect.void

@@ -6,8 +6,9 @@
  * - What is written is there, byte for byte, under a handle that a model can name
  *   (`out_…`), as long as the store has room and its session lives. Only its own
  *   session can read it.
- * - A store that cannot take more says so once, and takes nothing from then on: the
- *   call goes on, and its terminal says what is missing.
+ * - A store that cannot take more of an output says why, and takes nothing of it from
+ *   then on: the call goes on, and its terminal says what is missing.
+ * - What has ended first is removed first to make room; see `SpillQuota`.
  * - What is read while it is written is what is there now.
  *
  * Where no layer provides a store, a small one in memory is used.
@@ -22,6 +23,18 @@ import * as Scope from "effect/Scope"
 import { GrowingBytes } from "./internal/GrowingBytes.ts"
 import * as Token from "./internal/Token.ts"
 import { CurrentSession } from "./Session.ts"
+import { type Limits, SpillQuota } from "./SpillQuota.ts"
+
+/**
+ * Why not all of an output is there: it is longer than what is kept of one; the disk
+ * is full, or failed; it had to go, to make room or with its session; it was written
+ * to after its end.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const Missing = Schema.Literals(["limit", "disk full", "disk failed", "removed", "closed"])
+export type Missing = typeof Missing.Type
 
 /**
  * What can be said of something that was spilled.
@@ -32,8 +45,10 @@ import { CurrentSession } from "./Session.ts"
 export const Spilled = Schema.Struct({
   handle: Schema.String.annotate({ description: "Names the whole output." }),
   sizeBytes: Schema.Natural,
-  /** Everything is there. Otherwise the store was full, or failed, after `sizeBytes`. */
-  complete: Schema.Boolean
+  /** Everything is there. Otherwise what came after `sizeBytes` is missing. */
+  complete: Schema.Boolean,
+  /** Why it is not complete. */
+  missing: Schema.optionalKey(Missing)
 })
 export type Spilled = typeof Spilled.Type
 
@@ -62,6 +77,8 @@ export interface Part {
   readonly bytes: Uint8Array
   /** Of the whole, as far as it is stored now. */
   readonly sizeBytes: number
+  /** No more is written to it. */
+  readonly ended: boolean
 }
 
 /**
@@ -100,12 +117,54 @@ export interface Store {
  */
 export const makeHandle = (): string => `out_${Token.make()}`
 
-/** What one output, and all of them, may take of the memory, in bytes. Less loses the end of a chatty task's output. */
-const memory = { outputBytes: 1024 * 1024, totalBytes: 16 * 1024 * 1024 }
+const because: Readonly<Record<Missing, string>> = {
+  limit: "that is the most that is kept of one",
+  "disk full": "the disk is full",
+  "disk failed": "the disk failed",
+  removed: "it was removed to make room",
+  closed: "it had been closed"
+}
 
 /**
- * A store in memory. Of each output it takes the first `outputBytes`, and it
- * forgets the oldest to have room for the newest. With 0 it takes nothing.
+ * Why not all of it is there, as the end of a sentence: nothing if all is.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const why = (spilled: Spilled | undefined): string =>
+  spilled?.missing === undefined ? "" : `: ${because[spilled.missing]}`
+
+/**
+ * The call that reads it, for a model.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const toCall = (
+  { handle }: Spilled,
+  parameters?: { readonly offsetBytes?: number; readonly pattern?: string }
+): string => `read_output ${JSON.stringify({ handle, ...parameters })}`
+
+/**
+ * Where all of an output is, for a model: one sentence.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const toText = (spilled: Spilled): string => {
+  const { complete, missing, sizeBytes } = spilled
+  if (complete) return `All ${sizeBytes} bytes: ${toCall(spilled)}.`
+  return sizeBytes === 0
+    ? `No more of it is kept${missing === "limit" ? "" : why(spilled)}.`
+    : `Only the first ${sizeBytes} bytes are kept${why(spilled)}. To read them: ${toCall(spilled)}.`
+}
+
+/** Less loses the end of a chatty task's output. */
+const memory: Limits = { outputBytes: 1024 * 1024, totalBytes: 16 * 1024 * 1024 }
+
+/**
+ * A store in memory. Of each output it takes the first `outputBytes`. With 0 it takes
+ * nothing.
  *
  * @category constructors
  * @since 0.1.0
@@ -119,50 +178,53 @@ export const makeMemory = (options?: {
   const { outputBytes = memory.outputBytes, totalBytes = memory.totalBytes } = options ?? {}
   const outputs = new Map<string, Output>()
   const sessions = new WeakSet<Scope.Scope>()
-  let total = 0
+  const quota = new SpillQuota<Output>({ outputBytes, totalBytes })
 
-  const remove = (handle: string): void => {
-    const output = outputs.get(handle)
-    if (output === undefined) return
-    outputs.delete(handle)
-    total -= output.bytes.length
+  const forget = (output: Output): void => {
+    outputs.delete(output.handle)
     output.removed()
   }
 
-  const write = (handle: string, output: Output, bytes: Uint8Array): void => {
-    if (!output.complete) return
-    const room = Math.min(outputBytes, totalBytes) - output.bytes.length
-    const taken = bytes.length <= room ? bytes : bytes.subarray(0, room)
-    output.complete = taken === bytes
-    output.bytes.append(taken)
-    total += taken.length
-    for (const [oldest] of outputs) {
-      if (total <= totalBytes) return
-      if (oldest !== handle) remove(oldest)
-    }
+  const remove = (output: Output): void => {
+    quota.release(output)
+    forget(output)
+  }
+
+  const write = (output: Output, bytes: Uint8Array): void => {
+    if (bytes.length > 0 && !output.open) output.missing ??= "closed"
+    if (output.missing !== undefined) return
+    const { granted, removed } = quota.take(output, bytes.length)
+    removed.forEach(forget)
+    output.bytes.append(granted === bytes.length ? bytes : bytes.subarray(0, granted))
+    if (granted < bytes.length) output.missing = "limit"
   }
 
   return {
     open: Effect.gen(function* () {
       const { scope } = yield* CurrentSession
-      const handle = makeHandle()
-      const output = new Output(scope)
-      outputs.set(handle, output)
+      const output = new Output(makeHandle(), scope)
+      outputs.set(output.handle, output)
+      quota.begin(output)
       if (!sessions.has(scope)) {
         sessions.add(scope)
         yield* Scope.addFinalizer(
           scope,
           Effect.sync(() => {
-            for (const [handle, output] of outputs) if (output.session === scope) remove(handle)
+            for (const output of outputs.values()) if (output.session === scope) remove(output)
           })
         )
       }
-      yield* Effect.addFinalizer(() => Effect.sync(() => output.close()))
+      yield* Effect.addFinalizer(() =>
+        Effect.sync(() => {
+          output.open = false
+          quota.end(output)
+        })
+      )
       return {
-        handle,
-        write: (bytes) => Effect.sync(() => output.open && write(handle, output, bytes)),
-        state: Effect.sync(() => ({ handle, sizeBytes: output.bytes.length, complete: output.complete })),
-        discard: Effect.sync(() => remove(handle))
+        handle: output.handle,
+        write: (bytes) => Effect.sync(() => write(output, bytes)),
+        state: Effect.sync(() => output.state),
+        discard: Effect.sync(() => remove(output))
       }
     }),
     read: (handle, offset, length) =>
@@ -170,27 +232,42 @@ export const makeMemory = (options?: {
         const output = outputs.get(handle)
         return output === undefined || output.session !== scope
           ? Effect.fail(new NotSpilled({ handle, why: "unknown" }))
-          : Effect.succeed({ bytes: output.bytes.read(offset, length), sizeBytes: output.bytes.length })
+          : Effect.succeed({
+              bytes: output.bytes.read(offset, length),
+              sizeBytes: output.bytes.length,
+              ended: !output.open
+            })
       })
   }
 }
 
 class Output {
+  readonly handle: string
   readonly session: Scope.Scope
   bytes = new GrowingBytes()
-  complete = true
+  missing: Missing | undefined
   open = true
-  constructor(session: Scope.Scope) {
+  constructor(handle: string, session: Scope.Scope) {
+    this.handle = handle
     this.session = session
   }
-  close(): void {
-    this.open = false
+  get state(): Spilled {
+    return stateOf(this.handle, this.bytes.length, this.missing)
   }
   removed(): void {
     this.bytes = new GrowingBytes()
-    this.complete = false
+    this.missing = "removed"
   }
 }
+
+/**
+ * What can be said of an output of which so much is stored.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const stateOf = (handle: string, sizeBytes: number, missing: Missing | undefined): Spilled =>
+  missing === undefined ? { handle, sizeBytes, complete: true } : { handle, sizeBytes, complete: false, missing }
 
 /**
  * Where output of the running fiber's session goes.

@@ -22,7 +22,7 @@ import type * as Scope from "effect/Scope"
 import * as Token from "./internal/Token.ts"
 import * as PlainText from "./PlainText.ts"
 import { LeftBehind } from "./Processes.ts"
-import type { NotSpilled, Part } from "./Spill.ts"
+import type { NotSpilled, Part, Spilled } from "./Spill.ts"
 
 /**
  * @category models
@@ -68,6 +68,8 @@ export interface Task {
   readonly ended: Effect.Effect<TaskInfo>
   /** At most `length` bytes of its output from `offset` on. */
   readonly read: (offset: number, length: number) => Effect.Effect<Part, NotSpilled>
+  /** Where its output is, once any of it had to be stored. */
+  readonly spilled: Effect.Effect<Spilled | undefined>
   /** Waits until there are more than `sizeBytes` bytes of output to read, or the task has ended. */
   readonly more: (sizeBytes: number) => Effect.Effect<void>
   /** Ends it, its whole group, and waits until nothing of it is alive. False if it had ended already. */

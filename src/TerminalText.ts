@@ -14,7 +14,7 @@
  *
  * @since 0.1.0
  */
-import { BoundedText } from "./BoundedText.ts"
+import { BoundedText, type Rendered } from "./BoundedText.ts"
 
 /**
  * Longest control sequence, in UTF-16 code units; what goes on longer is text
@@ -228,7 +228,7 @@ export class TerminalText {
   }
 
   /** What is on the screen now. */
-  render(): { readonly text: string; readonly omittedBytes: number } {
+  render(): Rendered {
     const all = new BoundedText(this.lines.limit)
     all.appendAll(this.lines)
     all.appendAll(this.line)

@@ -16,10 +16,16 @@ describe("Spill in memory", () => {
       assert.deepStrictEqual(yield* writer.state, { handle: writer.handle, sizeBytes: 6, complete: true })
       yield* writer.write(bytes(6, 2))
       yield* writer.write(bytes(1, 3))
-      assert.deepStrictEqual(yield* writer.state, { handle: writer.handle, sizeBytes: 10, complete: false })
+      assert.deepStrictEqual(yield* writer.state, {
+        handle: writer.handle,
+        sizeBytes: 10,
+        complete: false,
+        missing: "limit"
+      })
       assert.deepStrictEqual(yield* spill.read(writer.handle, 5, 3), {
         bytes: new Uint8Array([1, 2, 2]),
-        sizeBytes: 10
+        sizeBytes: 10,
+        ended: false
       })
       assert.strictEqual((yield* spill.read(writer.handle, 99, 3)).bytes.length, 0)
     })
@@ -32,7 +38,12 @@ describe("Spill in memory", () => {
       yield* Effect.forEach(writers, ({ write }) => write(bytes(8)))
       const [first, ...others] = writers
       assert.strictEqual((yield* Effect.flip(spill.read(first!.handle, 0, 1))).why, "unknown")
-      assert.deepStrictEqual(yield* first!.state, { handle: first!.handle, sizeBytes: 0, complete: false })
+      assert.deepStrictEqual(yield* first!.state, {
+        handle: first!.handle,
+        sizeBytes: 0,
+        complete: false,
+        missing: "removed"
+      })
       for (const { handle } of others) assert.strictEqual((yield* spill.read(handle, 0, 9)).bytes.length, 8)
     })
   )
@@ -57,7 +68,12 @@ describe("Spill in memory", () => {
       const { open } = yield* Spill.Spill
       const writer = yield* open
       yield* writer.write(bytes(1))
-      assert.deepStrictEqual(yield* writer.state, { handle: writer.handle, sizeBytes: 0, complete: false })
+      assert.deepStrictEqual(yield* writer.state, {
+        handle: writer.handle,
+        sizeBytes: 0,
+        complete: false,
+        missing: "limit"
+      })
     }).pipe(Effect.provide(Spill.layerOff))
   )
 })

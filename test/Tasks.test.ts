@@ -28,7 +28,8 @@ class Told implements Tasks.Task {
     leftBehind: this.leftBehind
   }))
   readonly ended = Effect.andThen(Deferred.await(this.done), this.info)
-  readonly read = () => Effect.succeed({ bytes: new Uint8Array(0), sizeBytes: 0 })
+  readonly read = () => Effect.succeed({ bytes: new Uint8Array(0), sizeBytes: 0, ended: false })
+  readonly spilled = Effect.undefined
   readonly more = () => Effect.void
   readonly forget = Effect.sync(() => {
     this.forgotten = true

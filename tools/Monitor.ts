@@ -83,20 +83,18 @@ export type Completed = typeof Completed.Type
 
 const isError = ({ exit, matched }: Completed): boolean => matched === undefined && !isSuccess(exit)
 
-/** What a model reads: the last lines, and how it ended. Two items, so that no output can pass for the status. */
-const content = (self: Partial, end: string): ReadonlyArray<ToolContent.ToolContent> => [
-  ToolContent.text(self.tail.length === 0 ? "(no output)" : self.tail.join("\n")),
-  ToolContent.text(
+/** What a model reads: the last lines, and how it ended. */
+const content = (self: Partial, end: string): ReadonlyArray<ToolContent.ToolContent> =>
+  ToolContent.withNote(
+    self.tail.join("\n"),
     [
       end,
-      self.lines > self.tail.length ? `${self.lines} lines, the last ${self.tail.length} are shown.` : undefined,
-      self.suppressed > 0 ? `${self.suppressed} were too many and not told as events.` : undefined,
+      ...(self.lines === 0 ? ["No output."] : []),
+      ...(self.lines > self.tail.length ? [`${self.lines} lines, the last ${self.tail.length} are shown.`] : []),
+      ...(self.suppressed > 0 ? [`${self.suppressed} were too many and not told as events.`] : []),
       ...aftermathToText(self)
-    ]
-      .filter((line) => line !== undefined)
-      .join(" ")
+    ].join(" ")
   )
-]
 
 /**
  * Runs a command as `bash` does and tells each complete line of its output as one

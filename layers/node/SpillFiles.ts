@@ -1,31 +1,46 @@
 /**
- * `Spill` on plain files: one for each output, in a directory for each session.
+ * `Spill` on plain files, named by what is in them.
  *
  * **Details**
  *
- * - Directories are 0700 and files 0600. Names are the handles, which cannot be
- *   guessed.
- * - The first write that fails ends the writing of that output, and is logged. It
- *   never fails the call.
- * - The files of a session are removed when it closes, all of them when the layer's
- *   scope closes. What a program left that ended without, the next start removes:
- *   the name of its directory says which process it was, on which boot of which
- *   machine. What cannot be told to be dead stays: that of another machine or
+ * - Directories are 0700 and files 0600. A program has a directory of its own, which
+ *   no other writes to, or counts.
+ * - While it is written an output is a file of its own. At its end the file is named
+ *   by the SHA-256 of its bytes, and what is there already is not kept twice. Handles
+ *   cannot be guessed and say nothing of the bytes: that of one session is of no use
+ *   to another, though both may stand for the same file.
+ * - Of one output at most 256 MiB are kept, of all of a program 1 GiB, unless the
+ *   options say otherwise. Who goes first to make room is said in `SpillQuota`.
+ * - The first write that fails, on a full disk for one, ends the writing of that
+ *   output, and is logged. It never fails the call.
+ * - A file goes with the last session that has a handle for it, all of them when the
+ *   layer's scope closes. What a program left that ended without, the next start
+ *   removes: the name of its directory says which process it was, on which boot of
+ *   which machine. What cannot be told to be dead stays: that of another machine or
  *   container, in a cache that they share.
  *
  * @since 0.1.0
  */
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import { randomUUID } from "node:crypto"
-import { constants } from "node:fs"
+import { createHash, randomUUID } from "node:crypto"
+import { constants, mkdirSync, renameSync, unlinkSync } from "node:fs"
 import * as fs from "node:fs/promises"
 import * as os from "node:os"
 import * as path from "node:path"
 import { CurrentSession } from "../../src/Session.ts"
-import { makeHandle, NotSpilled, type Part, Spill, type Spilled, type Store } from "../../src/Spill.ts"
+import {
+  makeHandle,
+  type Missing,
+  NotSpilled,
+  type Part,
+  Spill,
+  type Spilled,
+  stateOf,
+  type Store
+} from "../../src/Spill.ts"
+import { type Limits, SpillQuota } from "../../src/SpillQuota.ts"
 import * as Owner from "./internal/Owner.ts"
 
 /**
@@ -35,7 +50,14 @@ import * as Owner from "./internal/Owner.ts"
 export interface Options {
   /** Where the files go. Default: `toolstream/spill` in `$XDG_CACHE_HOME`, or in `~/.cache`. */
   readonly directory?: string | undefined
+  /** Bytes kept of one output. Default: 256 MiB. */
+  readonly outputBytes?: number | undefined
+  /** Bytes kept of all outputs of this program. Default: 1 GiB. */
+  readonly totalBytes?: number | undefined
 }
+
+/** Less loses the logs of large builds; more fills the disks of small machines. */
+const defaults: Limits = { outputBytes: 256 * 1024 * 1024, totalBytes: 1024 * 1024 * 1024 }
 
 /**
  * @category layers
@@ -46,11 +68,12 @@ export const layerWith = (options: Options): Layer.Layer<never> =>
     Spill,
     Effect.gen(function* () {
       const directory = path.resolve(options.directory ?? defaultDirectory())
+      const { outputBytes = defaults.outputBytes, totalBytes = defaults.totalBytes } = options
       yield* removeLeftovers(directory)
       // Two of one process do not share one: each removes its own.
       const own = path.join(directory, `${yield* Owner.current}.${randomUUID()}`)
-      yield* Effect.addFinalizer(() => remove(own))
-      return make(own)
+      yield* Effect.addFinalizer(() => removeDirectory(own))
+      return new Files(own, { outputBytes, totalBytes })
     })
   )
 
@@ -67,15 +90,21 @@ const defaultDirectory = (): string => {
   return path.join(base, "toolstream", "spill")
 }
 
+const toError = (error: unknown): NodeJS.ErrnoException => (error instanceof Error ? error : new Error(String(error)))
+
 /** What went wrong is a value, of a kind that says why. */
 const attempt = <A>(call: () => Promise<A>): Effect.Effect<A, NodeJS.ErrnoException> =>
-  Effect.tryPromise({
-    try: call,
-    catch: (error): NodeJS.ErrnoException => (error instanceof Error ? error : new Error(String(error)))
-  })
+  Effect.tryPromise({ try: call, catch: toError })
 
-const remove = (directory: string): Effect.Effect<void> =>
+/** Of names, which takes microseconds. */
+const attemptNow = <A>(call: () => A): Effect.Effect<A, NodeJS.ErrnoException> =>
+  Effect.try({ try: call, catch: toError })
+
+const removeDirectory = (directory: string): Effect.Effect<void> =>
   Effect.ignore(attempt(() => fs.rm(directory, { recursive: true, force: true })))
+
+/** What is gone already, or was never made, is as it should be. */
+const unlink = (file: string): Effect.Effect<void> => Effect.ignore(attemptNow(() => unlinkSync(file)))
 
 /** Removes what programs left that have ended. */
 const removeLeftovers = Effect.fnUntraced(function* (directory: string) {
@@ -86,152 +115,269 @@ const removeLeftovers = Effect.fnUntraced(function* (directory: string) {
   for (const name of names) {
     const owner = /^(\d+-.*)\.[\da-f-]{36}$/.exec(name)?.[1]
     // Of no age: of whom it cannot be known whether they are gone, nothing is removed.
-    if (owner !== undefined && (yield* Owner.isGone(owner, 0))) yield* remove(path.join(directory, name))
+    if (owner !== undefined && (yield* Owner.isGone(owner, 0))) yield* removeDirectory(path.join(directory, name))
   }
 })
-
-/** A store in a directory that is made when it is needed. */
-const make = (own: string): Store => {
-  const directories = new WeakMap<Scope.Scope, Deferred.Deferred<string>>()
-  const files = new Map<string, SpillFile>()
-
-  const removeSession = (session: Scope.Scope, directory: string) =>
-    Effect.suspend(() => {
-      for (const [handle, file] of files) {
-        if (file.session !== session) continue
-        file.end()
-        files.delete(handle)
-      }
-      return remove(directory)
-    })
-
-  /** The directory of a session. That of one that has closed is removed at once, and nothing can be written there. */
-  const directoryOf = Effect.fnUntraced(function* (session: Scope.Scope) {
-    const known = directories.get(session)
-    if (known !== undefined) return yield* Deferred.await(known)
-    const made = Deferred.makeUnsafe<string>()
-    directories.set(session, made)
-    const directory = path.join(own, randomUUID())
-    // What is wrong with it is told by the file that cannot be opened there.
-    yield* Effect.ignore(attempt(() => fs.mkdir(directory, { recursive: true, mode: 0o700 })))
-    yield* Scope.addFinalizer(session, removeSession(session, directory))
-    yield* Deferred.succeed(made, directory)
-    return directory
-  })
-
-  const open = Effect.fnUntraced(function* () {
-    const { scope: session } = yield* CurrentSession
-    const handle = makeHandle()
-    const file = new SpillFile(handle, path.join(yield* directoryOf(session), handle), session)
-    files.set(handle, file)
-    yield* file.open
-    yield* Effect.addFinalizer(() => file.close)
-    return {
-      handle,
-      write: file.write,
-      state: Effect.sync(() => file.state),
-      discard: Effect.suspend(() => {
-        files.delete(handle)
-        return Effect.andThen(file.close, Effect.ignore(attempt(() => fs.unlink(file.path))))
-      })
-    }
-  })
-
-  return {
-    open: Effect.uninterruptible(Effect.suspend(open)),
-    read: (handle, offset, length) =>
-      Effect.flatMap(CurrentSession, ({ scope }) => {
-        const file = files.get(handle)
-        return file === undefined || file.session !== scope
-          ? Effect.fail(new NotSpilled({ handle, why: "unknown" }))
-          : file.read(offset, length)
-      })
-  }
-}
 
 const toWrite = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_APPEND | constants.O_NOFOLLOW
 
 const toRead = constants.O_RDONLY | constants.O_NOFOLLOW
 
-class SpillFile {
-  readonly session: Scope.Scope
-  readonly path: string
-  private readonly handle: string
-  private sizeBytes = 0
-  private complete = true
-  private file: fs.FileHandle | undefined
+/** What is in one file, and whose it is. */
+interface Content {
+  path: string
+  readonly sharers: Set<SpillFile>
+}
 
-  constructor(handle: string, path: string, session: Scope.Scope) {
+/** A store in a directory that is made when it is needed. */
+class Files implements Store {
+  private readonly files = new Map<string, SpillFile>()
+  /** What has ended, by its hash. */
+  private readonly contents = new Map<string, Content>()
+  private readonly sessions = new WeakSet<Scope.Scope>()
+  readonly quota: SpillQuota<Content>
+  readonly directory: string
+
+  constructor(directory: string, limits: Limits) {
+    this.directory = directory
+    this.quota = new SpillQuota(limits)
+  }
+
+  readonly open: Store["open"] = Effect.uninterruptible(
+    Effect.gen({ self: this }, function* () {
+      const { scope: session } = yield* CurrentSession
+      const file = new SpillFile(makeHandle(), session, this)
+      this.files.set(file.handle, file)
+      this.quota.begin(file.content)
+      if (!this.sessions.has(session)) {
+        this.sessions.add(session)
+        yield* Scope.addFinalizer(session, this.closeSession(session))
+      }
+      yield* file.open
+      yield* Effect.addFinalizer(() => file.close)
+      return {
+        handle: file.handle,
+        write: file.write,
+        state: Effect.sync(() => file.state),
+        discard: Effect.suspend(() => this.drop(file))
+      }
+    })
+  )
+
+  readonly read: Store["read"] = (handle, offset, length) =>
+    Effect.flatMap(CurrentSession, ({ scope }) => {
+      const file = this.files.get(handle)
+      return file === undefined || file.session !== scope
+        ? Effect.fail(new NotSpilled({ handle, why: "unknown" }))
+        : file.read(offset, length)
+    })
+
+  /** Their sharers have nothing any more. Returns when the room is free. */
+  remove(contents: ReadonlyArray<Content>): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const sharers = contents.flatMap(({ sharers }) => Array.from(sharers))
+      // All names first, and at once. A file that is open takes room until it is closed, too.
+      return Effect.andThen(
+        Effect.forEach(contents, (content) => this.forget(content), { discard: true }),
+        Effect.forEach(sharers, (file) => file.removed, { discard: true })
+      )
+    })
+  }
+
+  private forget(content: Content): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.quota.release(content)
+      for (const { handle } of content.sharers) this.files.delete(handle)
+      content.sharers.clear()
+      const hash = path.basename(content.path)
+      if (this.contents.get(hash) === content) this.contents.delete(hash)
+      return unlink(content.path)
+    })
+  }
+
+  /** Names what has been written by its hash; if that is there already, it is that. */
+  settle(file: SpillFile, hash: string): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const { content } = file
+      const known = this.contents.get(hash)
+      if (known !== undefined) {
+        file.content = known
+        known.sharers.add(file)
+        this.quota.end(known)
+        this.quota.release(content)
+        return unlink(content.path)
+      }
+      this.quota.end(content)
+      const named = path.join(this.directory, hash)
+      return Effect.ignore(
+        Effect.map(
+          attemptNow(() => renameSync(content.path, named)),
+          () => {
+            content.path = named
+            this.contents.set(hash, content)
+          }
+        )
+      )
+    })
+  }
+
+  /** One handle less. */
+  private drop(file: SpillFile): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const { content } = file
+      this.files.delete(file.handle)
+      if (content.sharers.size > 1) {
+        content.sharers.delete(file)
+        return file.removed
+      }
+      return content.sharers.has(file) ? this.remove([content]) : Effect.void
+    })
+  }
+
+  private closeSession(session: Scope.Scope): Effect.Effect<void> {
+    return Effect.suspend(() =>
+      Effect.forEach(
+        Array.from(this.files.values()).filter((file) => file.session === session),
+        (file) => this.drop(file),
+        { discard: true }
+      )
+    )
+  }
+}
+
+class SpillFile {
+  readonly handle: string
+  readonly session: Scope.Scope
+  content: Content
+  private readonly files: Files
+  private readonly hash = createHash("sha256")
+  private sizeBytes = 0
+  private missing: Missing | undefined
+  private file: fs.FileHandle | undefined
+  private ended = false
+
+  constructor(handle: string, session: Scope.Scope, files: Files) {
     this.handle = handle
-    this.path = path
     this.session = session
+    this.files = files
+    this.content = { path: path.join(files.directory, handle), sharers: new Set([this]) }
   }
 
   get state(): Spilled {
-    return { handle: this.handle, sizeBytes: this.sizeBytes, complete: this.complete }
+    return stateOf(this.handle, this.sizeBytes, this.missing)
   }
 
-  readonly open: Effect.Effect<void> = Effect.suspend(() =>
-    attempt(() => fs.open(this.path, toWrite, 0o600)).pipe(
-      Effect.map((file) => {
+  readonly open: Effect.Effect<void> = Effect.suspend(() => {
+    if (this.isOrphan) return this.removed
+    return attemptNow(() => mkdirSync(this.files.directory, { recursive: true, mode: 0o700 })).pipe(
+      Effect.andThen(attempt(() => fs.open(this.content.path, toWrite, 0o600))),
+      Effect.flatMap((file) => {
         this.file = file
+        // The session closed meanwhile: the file was not there yet to be removed.
+        return this.isOrphan ? this.files.remove([this.content]) : Effect.void
       }),
       Effect.catch((error) => this.failed(error))
     )
-  )
+  })
 
   /** Not interrupted: the system reads the bytes until it is done. */
   readonly write = (bytes: Uint8Array): Effect.Effect<void> =>
     Effect.uninterruptible(
       Effect.suspend(() => {
-        const { file } = this
         if (bytes.length === 0) return Effect.void
-        if (file === undefined || !this.complete) {
-          this.complete = false
+        if (this.file === undefined || this.missing !== undefined) {
+          this.missing ??= "closed"
           return Effect.void
         }
-        return attempt(() => file.write(bytes)).pipe(
-          Effect.flatMap(({ bytesWritten }) => {
-            this.sizeBytes += bytesWritten
-            return this.write(bytes.subarray(bytesWritten))
-          }),
-          Effect.catch((error) => this.failed(error))
+        const { granted, removed } = this.files.quota.take(this.content, bytes.length)
+        const written = Effect.andThen(this.files.remove(removed), this.append(bytes.subarray(0, granted)))
+        if (granted === bytes.length) return written
+        return Effect.andThen(
+          written,
+          Effect.sync(() => {
+            this.missing ??= "limit"
+          })
         )
       })
     )
 
   readonly read = (offset: number, length: number): Effect.Effect<Part, NotSpilled> =>
     Effect.suspend(() => {
-      const { sizeBytes } = this
+      const { ended, sizeBytes } = this
+      const { path } = this.content
       const wanted = Math.max(0, Math.min(length, sizeBytes - offset))
-      if (wanted === 0) return Effect.succeed({ bytes: new Uint8Array(0), sizeBytes })
+      if (wanted === 0) return Effect.succeed({ bytes: new Uint8Array(0), sizeBytes, ended })
       return Effect.acquireUseRelease(
-        attempt(() => fs.open(this.path, toRead)),
+        attempt(() => fs.open(path, toRead)),
         (file) => attempt(() => file.read(new Uint8Array(wanted), 0, wanted, offset)),
         (file) => Effect.ignore(attempt(() => file.close()))
       ).pipe(
-        Effect.map(({ buffer, bytesRead }) => ({ bytes: buffer.subarray(0, bytesRead), sizeBytes })),
-        Effect.mapError(
-          ({ code }) => new NotSpilled({ handle: this.handle, why: code === "ENOENT" ? "unknown" : "unreadable" })
+        Effect.map(({ buffer, bytesRead }) => ({ bytes: buffer.subarray(0, bytesRead), sizeBytes, ended })),
+        Effect.catch(({ code }) =>
+          // It got its name between the look and the opening.
+          code === "ENOENT" && path !== this.content.path
+            ? this.read(offset, length)
+            : Effect.fail(new NotSpilled({ handle: this.handle, why: code === "ENOENT" ? "unknown" : "unreadable" }))
         )
       )
     })
 
   readonly close: Effect.Effect<void> = Effect.suspend(() => {
+    if (this.ended) return Effect.void
+    return Effect.andThen(
+      this.closeFile,
+      Effect.suspend(() => {
+        if (this.ended) return Effect.void
+        this.ended = true
+        return this.files.settle(this, this.hash.digest("hex"))
+      })
+    )
+  })
+
+  /** What it had is gone. */
+  readonly removed: Effect.Effect<void> = Effect.suspend(() => {
+    this.sizeBytes = 0
+    this.missing = "removed"
+    this.ended = true
+    return this.closeFile
+  })
+
+  private readonly closeFile: Effect.Effect<void> = Effect.suspend(() => {
     const { file } = this
     this.file = undefined
     return file === undefined ? Effect.void : Effect.ignore(attempt(() => file.close()))
   })
 
-  /** Nothing is written from here on. */
-  end(): void {
-    this.complete = false
+  /** Nobody can ask for it. */
+  private get isOrphan(): boolean {
+    return this.session.state._tag === "Closed" || this.ended
   }
 
-  private failed({ message }: Error): Effect.Effect<void> {
-    this.complete = false
-    // Nobody can ask for it.
-    if (this.session.state._tag === "Closed") return Effect.void
-    return Effect.logWarning(`the output ${this.handle} ends after ${this.sizeBytes} bytes: ${message}`)
+  /** Writes what there is room for. */
+  private append(bytes: Uint8Array): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const { file } = this
+      if (bytes.length === 0 || file === undefined) return Effect.void
+      return attempt(() => file.write(bytes)).pipe(
+        Effect.flatMap(({ bytesWritten }) => {
+          // It was removed meanwhile, to make room.
+          if (this.ended) return Effect.void
+          this.sizeBytes += bytesWritten
+          this.hash.update(bytes.subarray(0, bytesWritten))
+          return this.append(bytes.subarray(bytesWritten))
+        }),
+        Effect.catch((error) => {
+          this.files.quota.giveBack(this.content, bytes.length)
+          return this.failed(error)
+        })
+      )
+    })
+  }
+
+  private failed({ code, message }: NodeJS.ErrnoException): Effect.Effect<void> {
+    this.missing ??= code === "ENOSPC" || code === "EDQUOT" ? "disk full" : "disk failed"
+    return this.isOrphan
+      ? Effect.void
+      : Effect.logWarning(`the output ${this.handle} ends after ${this.sizeBytes} bytes: ${message}`)
   }
 }

@@ -10,7 +10,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { maxPieceBytes, pieces } from "../../src/BoundedText.ts"
+import { maxPieceBytes, omissionToText, pieces } from "../../src/BoundedText.ts"
 import * as CommandTask from "../../src/CommandTask.ts"
 import {
   Aftermath,
@@ -23,7 +23,7 @@ import {
   SpawnFailed,
   Withheld
 } from "../../src/Processes.ts"
-import { Spilled } from "../../src/Spill.ts"
+import * as Spill from "../../src/Spill.ts"
 import { TerminalDecoder, TerminalText } from "../../src/TerminalText.ts"
 import * as Tool from "../../src/Tool.ts"
 import * as ToolContent from "../../src/ToolContent.ts"
@@ -45,7 +45,12 @@ const known = {
   stdoutBytes: Schema.Natural.annotate({ description: "Bytes written to stdout." }),
   stderrBytes: Schema.Natural.annotate({ description: "Bytes written to stderr." }),
   omittedBytes: Schema.Natural.annotate({ description: "Bytes left out of the middle of `output`." }),
-  spill: Schema.optionalKey(Spilled.annotate({ description: "Where all of the raw output is, if some is omitted." })),
+  marker: Schema.optionalKey(
+    Schema.String.annotate({ description: "The line of `output` that stands for them. No other line is the same." })
+  ),
+  spill: Schema.optionalKey(
+    Spill.Spilled.annotate({ description: "Where all of the raw output is, if some is omitted." })
+  ),
   ...Aftermath.fields
 }
 
@@ -80,20 +85,23 @@ export const Started = Schema.Struct({
 })
 export type Started = typeof Started.Type
 
-/** What a model reads: the output, and how it ended. Two items, so that no output can pass for the status. */
-const content = (self: Partial, end: string, note: string | false = false): ReadonlyArray<ToolContent.ToolContent> => [
-  ToolContent.text(self.output === "" ? "(no output)" : self.output),
-  ToolContent.text(
+/** What a model reads: the output, and how it ended. */
+const content = (
+  self: Partial,
+  end: string,
+  notes: ReadonlyArray<string> = []
+): ReadonlyArray<ToolContent.ToolContent> =>
+  ToolContent.withNote(
+    self.output,
     [
       end,
-      self.omittedBytes > 0 && `${self.omittedBytes} bytes of the output are omitted.`,
-      note,
+      ...(self.output === "" ? ["No output."] : []),
+      ...omissionToText("the output", self),
+      ...(self.spill === undefined ? [] : [Spill.toText(self.spill)]),
+      ...notes,
       ...aftermathToText(self)
-    ]
-      .filter((line) => line !== false)
-      .join(" ")
+    ].join(" ")
   )
-]
 
 const isError = (success: Completed | Started): boolean => "exit" in success && !isSuccess(success.exit)
 
@@ -121,7 +129,7 @@ export class Bash extends Tool.Service<Bash>()("bash", {
     "and stdin is empty, so commands must not ask questions. Each call is a new shell: variables and `cd` are not kept. " +
     "Processes left in the background by `&` are ended when the command exits; for a server, or work of minutes, set " +
     "`background`: the result is a task id at once, for task_output, wait_tasks and kill_task. " +
-    "Long output is cut in the middle.",
+    "Long output is cut in the middle; all of it can be read by read_output then.",
   parameters: {
     command: Schema.NonEmptyString.annotate({
       description: "The command, or a whole script. Run as `bash -c COMMAND`."
@@ -169,7 +177,7 @@ export class Bash extends Tool.Service<Bash>()("bash", {
       success,
       exit._tag === "Exited" ? `Exit status ${exit.code}.` : `Killed by ${exit.signal}.`,
       // Only where it may be the reason.
-      isError(success) && withheld.length > 0 && `Environment variables not passed on: ${withheld.join(", ")}.`
+      isError(success) && withheld.length > 0 ? [`Environment variables not passed on: ${withheld.join(", ")}.`] : []
     )
   },
   toPartialContent: (partial) => content(partial, "Stopped before its end.")
@@ -251,7 +259,7 @@ const emitAll = (
 /** What one call has seen so far. */
 class Screen {
   leftBehind: ReadonlyArray<LeftBehind> = []
-  spill: Spilled | undefined
+  spill: Spill.Spilled | undefined
   private readonly text = new TerminalText(keptBytes)
   private readonly decoders = { stdout: new TerminalDecoder(), stderr: new TerminalDecoder() }
   private readonly bytes = { stdout: 0, stderr: 0 }
@@ -288,12 +296,13 @@ class Screen {
   }
 
   known(): Partial {
-    const { omittedBytes, text } = this.text.render()
+    const { marker, omittedBytes, text } = this.text.render()
     return {
       output: text,
       stdoutBytes: this.bytes.stdout,
       stderrBytes: this.bytes.stderr,
       omittedBytes,
+      ...(marker === undefined ? {} : { marker }),
       ...(this.spill && { spill: this.spill }),
       leftBehind: this.leftBehind,
       durationMs: this.elapsedMs()

@@ -73,22 +73,19 @@ export type Built = typeof Built.Type
 
 const isError = ({ exit }: Built): boolean => !isSuccess(exit)
 
-/**
- * What a model reads: the diagnostics, the end of the log unless all is well, and
- * how it ended. Items of their own, so that no output can pass for the status.
- */
+/** What a model reads: the diagnostics, the end of the log unless all is well, and how it ended. */
 const content = (self: Partial, end: string, withTail: boolean): ReadonlyArray<ToolContent.ToolContent> => {
   const { command, diagnostics, errors, omittedLines, tail, warnings } = self
   const status = [
     `${command}: ${end}`,
     `${count(errors, "error")}, ${count(warnings, "warning")}.`,
-    withTail && omittedLines > 0 ? `${omittedLines} lines of the log are omitted.` : undefined,
+    ...(withTail && tail.length === 0 ? ["No output."] : []),
+    ...(withTail && omittedLines > 0 ? [`${omittedLines} lines of the log are omitted.`] : []),
     ...aftermathToText(self)
   ]
   return [
     ...(diagnostics.length === 0 ? [] : [ToolContent.text(diagnostics.map(describe).join("\n"))]),
-    ...(withTail ? [ToolContent.text(tail.length === 0 ? "(no output)" : tail.join("\n"))] : []),
-    ToolContent.text(status.filter((line) => line !== undefined).join(" "))
+    ...ToolContent.withNote(withTail ? tail.join("\n") : "", status.join(" "))
   ]
 }
 

@@ -93,7 +93,7 @@ describe("bash", () => {
         const { result } = yield* run({ command: "kill -9 $$" })
         assert.deepStrictEqual(result.exit, { _tag: "Signalled", signal: "SIGKILL" })
         assert.isTrue(isError?.(result))
-        assert.deepStrictEqual(content(result), ["(no output)", "Killed by SIGKILL."])
+        assert.deepStrictEqual(content(result), ["Killed by SIGKILL. No output."])
       })
     )
 
@@ -231,7 +231,9 @@ describe("bash", () => {
         assert.isAbove(result.omittedBytes, 0)
         assert.strictEqual(
           content(result)?.at(-1),
-          `Exit status 3. ${result.omittedBytes} bytes of the output are omitted.`
+          `Exit status 3. ${result.omittedBytes} bytes of the output are omitted, where ` +
+            `"[... ${result.omittedBytes} bytes omitted ...]" stands. ` +
+            `All 588911 bytes: read_output {"handle":"${result.spill?.handle}"}.`
         )
       })
     )

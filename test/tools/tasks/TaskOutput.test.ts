@@ -43,7 +43,8 @@ describe("task_output", () => {
           offsetBytes: 0,
           nextOffsetBytes: 7,
           sizeBytes: 7,
-          lostBytes: 0
+          lostBytes: 0,
+          spill: { handle: first.spill?.handle ?? "", sizeBytes: 7, complete: true }
         })
         assert.deepStrictEqual(yield* Background.call(TaskOutput, { taskId }), first)
         assert.deepStrictEqual(content(first), ["one\ntwo", `${taskId}: exited with 3. Bytes 0 to 7 of 7.`])
@@ -104,7 +105,8 @@ describe("task_output", () => {
         assert.deepStrictEqual([first.output, first.nextOffsetBytes, first.sizeBytes], ["1\n2\n3\n4\n5\n", 10, 3_896])
         assert.deepStrictEqual(
           content(first)?.at(-1),
-          `${taskId}: exited with 0. Bytes 0 to 10 of 3896. Go on with offsetBytes 10.`
+          `${taskId}: exited with 0. Bytes 0 to 10 of 3896. Go on with offsetBytes 10. ` +
+            `To search all of it: read_output {"handle":"${first.spill?.handle}","pattern":"…"}.`
         )
         const last = yield* Background.call(TaskOutput, { taskId, offsetBytes: -12 })
         assert.deepStrictEqual([last.output, last.offsetBytes], ["999\n1000\n你", 3_884])

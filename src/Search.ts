@@ -79,6 +79,31 @@ export interface Skipped {
 }
 
 /**
+ * What to look for in a text.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TextQuery {
+  /** A regular expression in the syntax of Rust's `regex`. */
+  readonly pattern: string
+  readonly caseInsensitive?: boolean | undefined
+}
+
+/**
+ * A line of a text that matches.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TextLine {
+  /** From 1. */
+  readonly line: number
+  /** As that of `Found`. */
+  readonly text: string
+}
+
+/**
  * Which files to list.
  *
  * @category models
@@ -122,6 +147,11 @@ export class Search extends Context.Service<
   {
     /** The search ends when the stream is left. */
     readonly search: (query: Query) => Stream.Stream<Found, SearchFailed>
+    /** The lines that match, in order, of a text in UTF-8 that is in no file. Each piece is used before the next is pulled. */
+    readonly searchText: <E>(
+      query: TextQuery,
+      text: Stream.Stream<Uint8Array, E>
+    ) => Stream.Stream<TextLine, SearchFailed | E>
     /** The files below a directory whose paths match. The listing ends when the stream is left. */
     readonly files: (listing: Listing) => Stream.Stream<Listed, SearchFailed>
   }

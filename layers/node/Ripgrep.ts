@@ -27,6 +27,7 @@
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
@@ -34,6 +35,7 @@ import { type ChildProcess, spawn } from "node:child_process"
 import { constants, realpathSync, statSync } from "node:fs"
 import * as fs from "node:fs/promises"
 import * as Path from "node:path"
+import type { Writable } from "node:stream"
 import * as PlainText from "../../src/PlainText.ts"
 import {
   type Found,
@@ -42,7 +44,9 @@ import {
   type Query,
   Search,
   SearchFailed,
-  type Skipped
+  type Skipped,
+  type TextLine,
+  type TextQuery
 } from "../../src/Search.ts"
 import { CurrentSession } from "../../src/Session.ts"
 import * as FileName from "./internal/FileName.ts"
@@ -76,6 +80,7 @@ export const layerWith = (options: {
     Search,
     Search.of({
       search: (query) => search(options.program, query),
+      searchText: (query, text) => searchText(options.program, query, text),
       files: (listing) => list(options.program, listing)
     })
   )
@@ -93,7 +98,7 @@ export const layer: Layer.Layer<Search> = Layer.unwrap(
       onSuccess: ({ rgPath }) => layerWith({ program: rgPath }),
       onFailure: () => {
         const failed = Stream.fail(unavailable("it is not installed"))
-        return Layer.succeed(Search, Search.of({ search: () => failed, files: () => failed }))
+        return Layer.succeed(Search, Search.of({ search: () => failed, searchText: () => failed, files: () => failed }))
       }
     })
   )
@@ -149,6 +154,71 @@ const optionsOf = (query: Query): ReadonlyArray<string> => [
   "--glob=!.git",
   `--regexp=${query.pattern}`
 ]
+
+/** What comes by ripgrep's standard input has no path. */
+const standardInput: Target = { path: "/-", isDirectory: false, cwd: "/", operand: "-", handle: undefined }
+
+const searchText = <E>(
+  program: string,
+  query: TextQuery,
+  text: Stream.Stream<Uint8Array, E>
+): Stream.Stream<TextLine, SearchFailed | E> =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      const args = [
+        "--no-config",
+        "--json",
+        "--text",
+        query.caseInsensitive === true ? "--ignore-case" : "--case-sensitive",
+        `--regexp=${query.pattern}`,
+        "--",
+        standardInput.operand
+      ]
+      const reader = new RipgrepOutput.Reader(standardInput.path, standardInput)
+      let finished = false
+      const run = yield* start<TextLine>(
+        program,
+        args,
+        standardInput,
+        (bytes, found) => {
+          for (const record of reader.push(bytes)) {
+            if (record._tag === "Summary") finished = true
+            if (record._tag === "Lines") found.push({ line: record.line, text: record.lines[0] ?? "" })
+          }
+        },
+        "pipe"
+      )
+      const fed = yield* Effect.forkScoped(feed(run.stdin, text))
+      return Stream.concat(
+        run.found,
+        Stream.unwrap(
+          Effect.map(Effect.andThen(Fiber.join(fed), run.exit), ({ signal, talk }) =>
+            finished
+              ? Stream.empty
+              : Stream.fail(
+                  signal === null
+                    ? failureOf(talk.complaints, {}, "Lines are searched one by one: look for what is on one of them.")
+                    : other(`it was ended by ${signal}`)
+                )
+          )
+        )
+      )
+    })
+  )
+
+/** Until there is no more, or nobody reads it: ripgrep ends at once if the pattern is not valid. */
+const feed = <E>(stdin: Writable | null, text: Stream.Stream<Uint8Array, E>): Effect.Effect<void, E> => {
+  if (stdin === null) return Effect.void
+  return text.pipe(
+    Stream.takeWhile(() => !stdin.destroyed),
+    Stream.runForEach((bytes) =>
+      Effect.callback<void>((resume) => {
+        stdin.write(bytes, () => resume(Effect.void))
+      })
+    ),
+    Effect.ensuring(Effect.sync(() => stdin.end()))
+  )
+}
 
 // -----------------------------------------------------------------------------
 // Names
@@ -295,6 +365,7 @@ interface Run<A> {
   /** What was made of the output; whoever pulls gets all that came since. */
   readonly found: Stream.Stream<A, SearchFailed>
   readonly exit: Effect.Effect<Exit>
+  readonly stdin: Writable | null
 }
 
 /** Starts ripgrep, and makes something of what it prints, as it comes. */
@@ -302,16 +373,19 @@ const start = Effect.fnUntraced(function* <A>(
   program: string,
   args: ReadonlyArray<string>,
   { cwd, handle }: Target,
-  read: (bytes: Uint8Array, found: Array<A>) => void
+  read: (bytes: Uint8Array, found: Array<A>) => void,
+  input: "ignore" | "pipe" = "ignore"
 ): Effect.fn.Return<Run<A>, SearchFailed, Scope.Scope> {
   const output = yield* Effect.mapError(TailedOutput.open, (code) => other(`no temporary file (${code})`))
-  const { exit } = yield* Effect.acquireRelease(
+  const { child, exit } = yield* Effect.acquireRelease(
     Effect.callback<
       { readonly child: ChildProcess; readonly gone: Promise<unknown>; readonly exit: Effect.Effect<Exit> },
       SearchFailed
     >((resume) => {
       // Nothing of the environment changes what ripgrep does, once it reads no configuration.
-      const child = spawn(program, args, { cwd, stdio: ["ignore", output.fd, "pipe", handle?.fd ?? "ignore"] })
+      const child = spawn(program, args, { cwd, stdio: [input, output.fd, "pipe", handle?.fd ?? "ignore"] })
+      // It may end before it has read all.
+      child.stdin?.on("error", () => {})
       const talk = new Talk()
       child.stderr!.on("data", (bytes: Buffer) => talk.push(bytes))
       const gone = new Promise<unknown>((done) =>
@@ -332,12 +406,13 @@ const start = Effect.fnUntraced(function* <A>(
     ({ child, gone }) =>
       Effect.promise(() => {
         child.stderr!.destroy()
+        child.stdin?.destroy()
         if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve()
         child.kill("SIGKILL")
         return gone
       })
   )
-  return { found: foundIn(output, read), exit }
+  return { found: foundIn(output, read), exit, stdin: child.stdin }
 })
 
 const foundIn = <A>(
@@ -448,7 +523,11 @@ const other = (cause: unknown) =>
   new SearchFailed({ reason: "Other", message: `The search stopped: ${PlainText.makeLine(String(cause))}.` })
 
 /** Why nothing was searched, from what ripgrep printed. */
-const failureOf = (stderr: string, query: Query): SearchFailed => {
+const failureOf = (
+  stderr: string,
+  query: Pick<Query, "glob" | "type">,
+  ofNewline = "Set multiline to search across lines."
+): SearchFailed => {
   const said = PlainText.take(PlainText.make(stderr.trim().replace(/^rg: /, "")), 600)
   const unknownType = /^unrecognized file type: (.*)/.exec(said)
   if (unknownType !== null) {
@@ -465,20 +544,20 @@ const failureOf = (stderr: string, query: Query): SearchFailed => {
     const [reason] = said.split("\n\n")
     return new SearchFailed({
       reason: "InvalidPattern",
-      message: `The pattern is not valid. ${reason}\n${hintFor(reason!.slice(reason!.lastIndexOf("\n") + 1))}`
+      message: `The pattern is not valid. ${reason}\n${hintFor(reason!.slice(reason!.lastIndexOf("\n") + 1), ofNewline)}`
     })
   }
   return other(said === "" ? "it said nothing" : said)
 }
 
 /** Of the last line alone: those above may quote the pattern. */
-const hintFor = (said: string): string =>
+const hintFor = (said: string, ofNewline: string): string =>
   /look-around/.test(said)
     ? "Look-ahead and look-behind are not supported: search for more, and choose among what is found."
     : /backreferences/.test(said)
       ? "Back-references are not supported: write out the alternatives."
       : /"\\n"|literal/.test(said)
-        ? "Set multiline to search across lines."
+        ? ofNewline
         : /size limit/.test(said)
           ? "Use fewer or smaller repetitions."
           : "The syntax is that of Rust's regex: escape ( ) [ ] { } . * + ? | ^ $ \\ with a backslash to search for them literally."

@@ -57,7 +57,10 @@ const over = (search: (query: Query) => Stream.Stream<Found>) => {
       hold: () => Effect.die("not asked")
     })
   )
-  const found = Layer.succeed(Search, Search.of({ search, files: () => Stream.die("not asked") }))
+  const found = Layer.succeed(
+    Search,
+    Search.of({ search, searchText: () => Stream.die("not asked"), files: () => Stream.die("not asked") })
+  )
   return Effect.provide(Grep.Grep, Layer.provide(Grep.layer, Layer.merge(files, found)))
 }
 

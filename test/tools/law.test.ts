@@ -9,6 +9,7 @@ import * as Ripgrep from "../../layers/node/Ripgrep.ts"
 import * as LawCheck from "../../layers/testing/LawCheck.ts"
 import * as ScriptedProcess from "../../layers/testing/ScriptedProcess.ts"
 import type { Search } from "../../src/Search.ts"
+import * as Spill from "../../src/Spill.ts"
 import type { WorkspaceFiles } from "../../src/WorkspaceFiles.ts"
 import * as Bash from "../../tools/bash/Bash.ts"
 import * as EditFile from "../../tools/edit-file/EditFile.ts"
@@ -16,6 +17,7 @@ import * as Glob from "../../tools/Glob.ts"
 import * as Grep from "../../tools/Grep.ts"
 import * as ListDir from "../../tools/ListDir.ts"
 import * as ReadFile from "../../tools/ReadFile.ts"
+import * as ReadOutput from "../../tools/ReadOutput.ts"
 import * as WriteFile from "../../tools/WriteFile.ts"
 import * as Workspace from "../layers/node/Workspace.ts"
 
@@ -76,6 +78,26 @@ describe("the law holds for", () => {
       )
       assert.isAbove(report.calls, 40)
     })
+  )
+
+  it.live("read_output", () =>
+    Effect.gen(function* () {
+      const { open } = yield* Spill.Spill
+      const { handle, write } = yield* open
+      yield* write(new TextEncoder().encode("one\ntwo\n".repeat(5_000)))
+      const report = yield* LawCheck.check(ReadOutput.ReadOutput, {
+        ...options,
+        steps: 2,
+        parameters: [
+          { handle, limitBytes: 10 },
+          { handle, pattern: "two", offsetBytes: -100 },
+          { handle, pattern: "(" },
+          { handle: "out_x" }
+        ]
+      })
+      assert.isAbove(report.endings["Success"] ?? 0, 0)
+      assert.isAbove(report.endings["ToolFailed"] ?? 0, 0)
+    }).pipe(Effect.provide(ReadOutput.layer.pipe(Layer.provideMerge(Layer.merge(Ripgrep.layer, Spill.layerMemory())))))
   )
 
   it.live("list_dir and glob", () =>

@@ -16,6 +16,7 @@ import * as ListDir from "../../../tools/ListDir.ts"
 import * as ListTasks from "../../../tools/ListTasks.ts"
 import * as Monitor from "../../../tools/Monitor.ts"
 import * as ReadFile from "../../../tools/ReadFile.ts"
+import * as ReadOutput from "../../../tools/ReadOutput.ts"
 import * as TaskOutput from "../../../tools/TaskOutput.ts"
 import * as WaitTasks from "../../../tools/WaitTasks.ts"
 import * as WriteFile from "../../../tools/WriteFile.ts"
@@ -39,6 +40,7 @@ const declarations: ReadonlyArray<Tool.AnyDeclaration> = [
   ListTasks.ListTasks,
   Monitor.Monitor,
   ReadFile.ReadFile,
+  ReadOutput.ReadOutput,
   TaskOutput.TaskOutput,
   WaitTasks.WaitTasks,
   WriteFile.WriteFile

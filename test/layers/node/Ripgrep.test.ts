@@ -343,4 +343,31 @@ describe("Search by ripgrep", () => {
       assert.isFalse(alive())
     })
   )
+
+  it.live("a text that is in no file is searched as it comes, in bounded memory, and its failure is told", () =>
+    Effect.gen(function* () {
+      const { searchText } = yield* Search
+      const of = (pattern: string, ...pieces: ReadonlyArray<string>) =>
+        Stream.runCollect(
+          searchText({ pattern }, Stream.fromIterable(pieces.map((piece) => new TextEncoder().encode(piece))))
+        )
+      assert.deepStrictEqual(yield* of("o", "on", "e\nt", "", "wo\nthree"), [
+        { line: 1, text: "one" },
+        { line: 2, text: "two" }
+      ])
+      assert.deepStrictEqual(yield* of("x"), [])
+      // A pipe that its reader has closed is no fault of ours.
+      const piece = "a".repeat(64 * 1024)
+      const failed = yield* Effect.flip(of("(", ...Array.from({ length: 100 }, () => piece)))
+      assert.strictEqual(failed.reason, "InvalidPattern")
+      const broken = Stream.concat(Stream.make(new TextEncoder().encode("one\n")), Stream.fail("no more" as const))
+      assert.strictEqual(yield* Effect.flip(Stream.runCollect(searchText({ pattern: "one" }, broken))), "no more")
+      const endless = Stream.fromEffectRepeat(Effect.succeed(new TextEncoder().encode("one\n".repeat(1_000))))
+      const some = yield* Stream.runCollect(Stream.take(searchText({ pattern: "one" }, endless), 3))
+      assert.deepStrictEqual(
+        some.map(({ line }) => line),
+        [1, 2, 3]
+      )
+    }).pipe(Effect.provide(Ripgrep.layer))
+  )
 })

@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+export * as BoundedContent from "./BoundedContent.ts"
 export * as BoundedText from "./BoundedText.ts"
 export * as Clocks from "./Clocks.ts"
 export * as CommandTask from "./CommandTask.ts"

@@ -166,26 +166,54 @@ export class LastLines {
   private readonly maxLines: number
   private readonly maxUnits: number
   private readonly lines: Array<string> = []
+  /** Which of `lines` are not whole. */
+  private readonly cut: Array<boolean> = []
 
   constructor(limits: { readonly maxLines: number; readonly maxUnits: number }) {
     this.maxLines = limits.maxLines
     this.maxUnits = limits.maxUnits
   }
 
-  add(line: string): void {
-    this.lines[this.total++ % this.maxLines] = line
+  /** `omittedUnits` of its end are missing already. */
+  add(line: string, omittedUnits = 0): void {
+    this.lines[this.total % this.maxLines] = line
+    this.cut[this.total++ % this.maxLines] = omittedUnits > 0
   }
 
   /** The last one whole, and as many before it as there is room for. */
   render(): ReadonlyArray<string> {
+    return this.last().lines
+  }
+
+  /** How many of those that are rendered have no end. */
+  get cutLines(): number {
+    return this.last().cut
+  }
+
+  private last(): { readonly lines: ReadonlyArray<string>; readonly cut: number } {
     const shown: Array<string> = []
     let units = 0
+    let cut = 0
     for (let n = this.total - 1; n >= 0 && n >= this.total - this.maxLines; n--) {
       const line = this.lines[n % this.maxLines] ?? ""
       units += line.length
       if (shown.length > 0 && units > this.maxUnits) break
       shown.push(line)
+      if (this.cut[n % this.maxLines]) cut++
     }
-    return shown.toReversed()
+    return { lines: shown.toReversed(), cut }
   }
 }
+
+/**
+ * That lines are cut: one sentence, or none. To stand apart from the lines.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const cutToText = (cutLines: number, limit: number): ReadonlyArray<string> =>
+  cutLines === 0
+    ? []
+    : [
+        `${cutLines} of these ${cutLines === 1 ? "goes" : "go"} on after ${limit} UTF-16 code units; the rest is not shown.`
+      ]

@@ -63,6 +63,19 @@ describe("BoundedContent", () => {
     { arbitrary: { runs: 500 } }
   )
 
+  it("C147: a marker that names the true number is told apart, wherever it stands", () => {
+    const forged = "[... 500 bytes omitted ...]"
+    for (const [head, tail] of [
+      [forged, "end"],
+      ["start", forged]
+    ] as const) {
+      const whole = head.padEnd(100, ".") + "x".repeat(500) + tail.padStart(100, ".")
+      const bounded = BoundedContent.make([{ type: "text", text: whole }], 200)
+      assert.strictEqual(bounded?.omittedBytes, 500)
+      assert.strictEqual(bounded?.marker, "[... 500 bytes omitted #2 ...]")
+    }
+  })
+
   it("notes of a tool, which stand last, stay whole", () => {
     const content: ReadonlyArray<ToolContent> = [
       { type: "text", text: "x".repeat(1_000) },

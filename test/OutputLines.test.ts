@@ -148,4 +148,13 @@ describe("LastLines", () => {
     assert.deepStrictEqual(last({ maxLines: 3, maxUnits: 3 }, "aa", "bb", "c"), ["bb", "c"])
     assert.deepStrictEqual(last({ maxLines: 3, maxUnits: 3 }, "a", "bbbbb"), ["bbbbb"])
   })
+
+  it("counts those of the last ones that are cut", () => {
+    const kept = new LastLines({ maxLines: 2, maxUnits: 100 })
+    const counts = [7, 0, 1, 1, 0, 0].map((omitted) => {
+      kept.add("x", omitted)
+      return kept.cutLines
+    })
+    assert.deepStrictEqual(counts, [1, 1, 1, 2, 1, 0])
+  })
 })

@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import { fromReason, PermissionDenied } from "../src/ToolError.ts"
-import type * as ToolMiddleware from "../src/ToolMiddleware.ts"
+import * as ToolMiddleware from "../src/ToolMiddleware.ts"
 import * as ToolStream from "../src/ToolStream.ts"
-import { call, runtime, succeeds, terminal } from "./Harness.ts"
+import { call, partial, type Play, runtime, start, succeeds, terminal } from "./Harness.ts"
 
 describe("ToolMiddleware", () => {
   it.effect("answers in place of the tool, knowing its decoded parameters", () =>
@@ -52,6 +53,27 @@ describe("ToolMiddleware", () => {
         runtime: { events }
       } = yield* runtime({ t: succeeds }, { middleware: [add("outer"), add("inner")] })
       assert.deepStrictEqual(terminal(yield* Stream.runCollect(events(call("1")))), ["outer", ["inner", [7]]])
+    })
+  )
+
+  it.effect("changes what is known of a call that is ended, the innermost first", () =>
+    Effect.gen(function* () {
+      const add = (name: string): ToolMiddleware.ToolMiddleware => {
+        const view = ToolMiddleware.mapPartial((partial) => ({ ...partial, value: [name, partial.value] }))
+        return (next) => (prepared) => view(next(prepared))
+      }
+      const hang: Play = () => ToolStream.withPartial(ToolStream.fromEffect(Effect.never), () => [1])
+      const {
+        runtime: { cancel, events }
+      } = yield* runtime({ t: hang }, { middleware: [add("outer"), add("inner")] })
+      const fiber = yield* start(events(call("1")))
+      yield* cancel("1", "test")
+      assert.deepStrictEqual(terminal(yield* Fiber.join(fiber)), {
+        _tag: "Interrupted",
+        why: "test",
+        phase: "stopped",
+        partial: { ...partial([1]), value: ["outer", ["inner", [1]]] }
+      })
     })
   )
 

@@ -24,7 +24,7 @@ import * as Pull from "effect/Pull"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { isBlank, LastLines, OutputLines } from "../src/OutputLines.ts"
+import { cutToText, isBlank, LastLines, OutputLines } from "../src/OutputLines.ts"
 import { InvalidPattern, type Pattern, Patterns } from "../src/Patterns.ts"
 import {
   Aftermath,
@@ -54,6 +54,7 @@ const known = {
   lines: Schema.Natural.annotate({ description: "Lines that were not blank." }),
   suppressed: Schema.Natural.annotate({ description: "Lines of these that were not told as events." }),
   tail: Schema.Array(Schema.String).annotate({ description: "The last lines, told or not." }),
+  cutLines: Schema.Natural.annotate({ description: `Lines of these that go on after ${maxLine} UTF-16 code units.` }),
   ...Aftermath.fields
 }
 
@@ -91,6 +92,7 @@ const content = (self: Partial, end: string): ReadonlyArray<ToolContent.ToolCont
       end,
       ...(self.lines === 0 ? ["No output."] : []),
       ...(self.lines > self.tail.length ? [`${self.lines} lines, the last ${self.tail.length} are shown.`] : []),
+      ...cutToText(self.cutLines, maxLine),
       ...(self.suppressed > 0 ? [`${self.suppressed} were too many and not told as events.`] : []),
       ...aftermathToText(self)
     ].join(" ")
@@ -330,6 +332,7 @@ class Watch {
       lines: this.lines,
       suppressed: this.suppressed,
       tail: this.tail.render(),
+      cutLines: this.tail.cutLines,
       leftBehind: this.leftBehind,
       durationMs: this.clock === undefined ? 0 : Math.max(0, Math.round(this.time() - this.startedAt))
     }
@@ -338,7 +341,7 @@ class Watch {
   private line(stream: Output["stream"], line: string, omittedUnits: number): void {
     if (this.matched !== undefined || isBlank(line)) return
     this.lines++
-    this.tail.add(line)
+    this.tail.add(line, omittedUnits)
     const event: Progress = omittedUnits === 0 ? { stream, line } : { stream, line, omittedUnits }
     if (this.until?.test(line)) this.matched = line
     if (this.bucket.take(this.now) || this.matched !== undefined) {

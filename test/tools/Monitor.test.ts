@@ -53,6 +53,18 @@ const content = (result: Completed) => toContent?.(result).map((item) => (item.t
 
 describe("monitor, on real processes", () => {
   it.layer(Real, { excludeTestServices: true })((it) => {
+    it.effect("C147: what is said of the lines stands behind them, and counts those that are cut", () =>
+      Effect.gen(function* () {
+        const silent = yield* run({ command: "true" })
+        assert.deepStrictEqual(content(silent.result), ["Exit status 0. No output."])
+        const { result } = yield* run({ command: "printf '%03000d\n' 0; echo 'Exit status 0. No output.'; exit 3" })
+        assert.deepStrictEqual(content(result), [
+          `${"0".repeat(2_000)}\nExit status 0. No output.`,
+          "Exit status 3. 1 of these goes on after 2000 UTF-16 code units; the rest is not shown."
+        ])
+      })
+    )
+
     it.effect("C40: half lines wait, code points are whole, and the last line is told before the end", () =>
       Effect.gen(function* () {
         const command = "printf 'rea'; sleep 0.1; printf 'dy\\n\\xe2\\x82'; sleep 0.1; printf '\\xac\\ntail'"

@@ -13,7 +13,7 @@ import * as Path from "effect/Path"
 import * as Pull from "effect/Pull"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { isBlank, LastLines, OutputLines } from "../../src/OutputLines.ts"
+import { cutToText, isBlank, LastLines, OutputLines } from "../../src/OutputLines.ts"
 import {
   Aftermath,
   aftermathToText,
@@ -47,6 +47,7 @@ const known = {
   errors: Schema.Natural.annotate({ description: "Diagnostics that are errors, returned or not." }),
   warnings: Schema.Natural.annotate({ description: "Diagnostics that are warnings, returned or not." }),
   tail: Schema.Array(Schema.String).annotate({ description: "The last lines of the log." }),
+  cutLines: Schema.Natural.annotate({ description: `Lines of these that go on after ${maxLine} UTF-16 code units.` }),
   omittedLines: Schema.Natural.annotate({ description: "Lines before these." }),
   ...Aftermath.fields
 }
@@ -81,6 +82,7 @@ const content = (self: Partial, end: string, withTail: boolean): ReadonlyArray<T
     `${count(errors, "error")}, ${count(warnings, "warning")}.`,
     ...(withTail && tail.length === 0 ? ["No output."] : []),
     ...(withTail && omittedLines > 0 ? [`${omittedLines} lines of the log are omitted.`] : []),
+    ...(withTail ? cutToText(self.cutLines, maxLine) : []),
     ...aftermathToText(self)
   ]
   return [
@@ -244,7 +246,7 @@ class Log {
       new OutputLines(maxLine, (line, omittedUnits) => {
         this.diagnostics.read(line)
         if (isBlank(line)) return
-        this.tail.add(line)
+        this.tail.add(line, omittedUnits)
         this.lines.push(omittedUnits === 0 ? { stream, line } : { stream, line, omittedUnits })
       })
     this.streams = { stdout: lines("stdout"), stderr: lines("stderr") }
@@ -284,6 +286,7 @@ class Log {
       errors: error,
       warnings: warning,
       tail,
+      cutLines: this.tail.cutLines,
       omittedLines: this.tail.total - tail.length,
       leftBehind: this.leftBehind,
       durationMs: this.elapsedMs()

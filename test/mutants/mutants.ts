@@ -200,5 +200,20 @@ export const mutants: ReadonlyArray<Mutant> = [
     "entries.delete"
   ),
   mutant("an id repeats within a millisecond", "internal/Id.ts", "(++counter & 0x3fff)", "(counter & 0x3fff)"),
+  mutant(
+    "nobody goes to make room",
+    "SpillQuota.ts",
+    "this.total + granted > this.limits.totalBytes",
+    "(false as boolean)"
+  ),
+  mutant("who asks for room goes", "SpillQuota.ts", "bytes > 0 && holder !== besides", "bytes > 0"),
+  mutant("a forged marker passes for ours", "BoundedText.ts", "while (taken.has(String(number))) number++", ""),
+  mutant("content is cut within a character", "BoundedContent.ts", "while (isContinuation(bytes[start])) start++", ""),
+  mutant(
+    "what is known is told past the middleware",
+    "internal/Current.ts",
+    "viewPartial === undefined ? encoded : viewPartial(encoded)",
+    "true ? encoded : encoded"
+  ),
   mutant("deep text is parsed", "internal/ParametersText.ts", "depth(text) > maxDepth", "false")
 ]

@@ -38,6 +38,8 @@ const tests = [
   "test/ToolMiddleware",
   "test/Clocks",
   "test/Arguments",
+  "test/Bounded",
+  "test/SpillQuota",
   "test/internal"
 ]
 

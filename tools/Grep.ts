@@ -35,6 +35,9 @@ const maxText = 500
 /** Reasons for skipped files that are returned. The rest is counted. */
 const maxSkipped = 20
 
+/** Lines that are named because they are cut. More names say no more. */
+const maxNamed = 10
+
 /** Lines in one progress. A burst is not what anybody reads. */
 const maxBatch = 20
 
@@ -50,7 +53,9 @@ const Line = Schema.Struct({
   /** Plain text, at most 500 UTF-16 code units. */
   text: Schema.String,
   /** It matches; otherwise it is context. */
-  match: Schema.Boolean
+  match: Schema.Boolean,
+  /** The line goes on: … stands for its end. */
+  cut: Schema.optionalKey(Schema.Literal(true))
 })
 type Line = typeof Line.Type
 
@@ -317,11 +322,10 @@ class Collected {
   }
 }
 
-const lineOf = ({ line, match, text }: Found & { readonly _tag: "Line" }): Line => ({
-  line,
-  text: text.length <= maxText ? text : `${PlainText.take(text, maxText - 1)}…`,
-  match
-})
+const lineOf = ({ line, match, text }: Found & { readonly _tag: "Line" }): Line =>
+  text.length <= maxText
+    ? { line, text, match }
+    : { line, text: `${PlainText.take(text, maxText - 1)}…`, match, cut: true }
 
 /** The first items in order, of all that were added: a heap with the last of them on top. */
 class FirstItems {
@@ -389,11 +393,18 @@ const content = (matches: Matches): ReadonlyArray<ToolContent> => {
   const noun = mode === "content" ? "matching line" : "matching file"
   const some = skippedFiles.map(({ path, why }) => `${path} (${why})`).join(", ")
   const lines = files.flatMap((file) => linesOf(mode, file))
+  const cut = files.flatMap(({ lines, path }) => lines.filter(({ cut }) => cut).map(({ line }) => `${path}:${line}`))
   const fitting = thatFit(lines)
   const notes = [
     ...(fitting < lines.length
       ? [`Cut at ${maxContent} bytes: the first ${fitting} of ${lines.length} lines are above.`]
       : []),
+    ...(cut.length === 0
+      ? []
+      : [
+          `Cut at ${maxText} UTF-16 code units, where … stands: ${cut.slice(0, maxNamed).join(", ")}` +
+            `${cut.length > maxNamed ? `, and ${cut.length - maxNamed} more` : ""}.`
+        ]),
     ...(total === 0 ? [skipped === 0 && complete ? "No matches." : "No matches, but the search is incomplete."] : []),
     ...(shown < total
       ? [

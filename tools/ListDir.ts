@@ -191,11 +191,14 @@ const content = ({ complete, entries, path, total, unreadable }: Listing): Reado
   ]
 }
 
-const lineOf = ({ path, target, type }: Listing["entries"][number]): string =>
-  type === "directory"
-    ? `${path}/`
-    : type === "symlink"
-      ? `${path} -> ${target ?? "?"}`
-      : type === "file"
-        ? path
-        : `${path} (${type})`
+/**
+ * What it is, is marked as `ls` does. A name that holds such a mark itself is followed by its type, so that a line that
+ * ends in a bracket says the truth there, and any other has only marks of ours.
+ */
+const lineOf = ({ path, target, type }: Listing["entries"][number]): string => {
+  const shown = type === "directory" ? `${path}/` : type === "symlink" ? `${path} -> ${target ?? "?"}` : path
+  const imitates = path.includes(" -> ") || shown.endsWith(")")
+  return imitates || !marked.has(type) ? `${shown} (${type})` : shown
+}
+
+const marked: ReadonlySet<Listing["entries"][number]["type"]> = new Set(["file", "directory", "symlink"])

@@ -46,7 +46,8 @@ export const Matches = Schema.TaggedStruct("Matches", {
     Schema.Struct({
       line: Schema.Natural.annotate({ description: "From 1, of the whole output." }),
       offsetBytes: Schema.Natural.annotate({ description: "Where the line begins: read on there." }),
-      text: Schema.String.annotate({ description: `As a terminal shows it, at most ${maxText} UTF-16 code units.` })
+      text: Schema.String.annotate({ description: `As a terminal shows it, at most ${maxText} UTF-16 code units.` }),
+      cut: Schema.optionalKey(Schema.Literal(true)).annotate({ description: "It goes on: … stands for its end." })
     })
   ),
   total: Schema.Natural.annotate({ description: "Matching lines that were found, returned or not." }),
@@ -118,7 +119,7 @@ const collect = Effect.fnUntraced(function* (
   { cutLines, matches, offsetOf, sizeBytes }: OutputSearch.OutputSearch,
   limitBytes: number
 ) {
-  const shown: Array<{ readonly line: number; readonly text: string }> = []
+  const shown: Array<Omit<Matches["matches"][number], "offsetBytes">> = []
   let total = 0
   let bytes = 0
   yield* matches.pipe(
@@ -126,7 +127,10 @@ const collect = Effect.fnUntraced(function* (
     Stream.runForEachArray((chunk) =>
       Effect.sync(() => {
         for (const { line, text } of chunk) {
-          const match = { line, text: text.length <= maxText ? text : `${PlainText.take(text, maxText - 1)}…` }
+          const match =
+            text.length <= maxText
+              ? { line, text }
+              : { line, text: `${PlainText.take(text, maxText - 1)}…`, cut: true as const }
           // As it is shown, with an offset as long as any.
           bytes += encoder.encode(lineOf({ ...match, offsetBytes: sizeBytes })).length + 1
           // At least one, so that there is a place to go on from.
@@ -154,14 +158,25 @@ const encoder = new TextEncoder()
 
 const lineOf = ({ line, offsetBytes, text }: Matches["matches"][number]): string => `${line}:${offsetBytes}:${text}`
 
-const noteOf = ({ complete, cutLines, handle, matches, nextOffsetBytes, sizeBytes, total }: Matches): string =>
-  [
+/** Lines that are named because they are cut. More names say no more. */
+const maxNamed = 10
+
+const noteOf = ({ complete, cutLines, handle, matches, nextOffsetBytes, sizeBytes, total }: Matches): string => {
+  const cut = matches.flatMap(({ cut, line }) => (cut ? [line] : []))
+  return [
     `${handle}, ${sizeBytes} bytes:`,
     total === 0
       ? "no lines match."
       : `${matches.length} of ${total}${complete ? "" : " or more"} matching lines, as line:offsetBytes:text.`,
     ...(nextOffsetBytes === undefined ? [] : [`Go on with offsetBytes ${nextOffsetBytes}.`]),
+    ...(cut.length === 0
+      ? []
+      : [
+          `Cut at ${maxText} UTF-16 code units, where … stands: ${cut.slice(0, maxNamed).join(", ")}` +
+            `${cut.length > maxNamed ? `, and ${cut.length - maxNamed} more` : ""}.`
+        ]),
     ...(cutLines === 0
       ? []
       : [`Of ${cutLines} very long lines only the first ${OutputSearch.maxLine} code units were searched.`])
   ].join(" ")
+}

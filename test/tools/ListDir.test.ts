@@ -27,6 +27,25 @@ const shown = (listing: ListDir.Listing) =>
   toContent(listing).map((content) => (content.type === "text" ? content.text : content.type))
 
 describe("list_dir", () => {
+  it.live("C147: no name passes for what we say of it", () =>
+    Effect.gen(function* () {
+      const { root } = yield* Workspace.make({ "a -> b": "", "c (fifo)": "", "d -> e/f": "", "g (1)": "" })
+      fs.symlinkSync("i (fifo)", path.join(root, "h"))
+      execFileSync("mkfifo", [path.join(root, "j -> k (file)")])
+      assert.deepStrictEqual(shown(yield* list(root, { depth: 2 })), [
+        [
+          "a -> b (file)",
+          "c (fifo) (file)",
+          "d -> e/ (directory)",
+          "d -> e/f (file)",
+          "g (1) (file)",
+          "h -> i (fifo) (symlink)",
+          "j -> k (file) (fifo)"
+        ].join("\n")
+      ])
+    })
+  )
+
   it.live("C51: shows dotfiles, marks links and does not follow them, in the order of names", () =>
     Effect.gen(function* () {
       const { root } = yield* Workspace.make({

@@ -211,6 +211,7 @@ describe("read_output", () => {
         assert.include(content(found).at(-1), "Of 1 very long lines only the first 65536 code units were searched.")
         const long = matchesOf(yield* call({ handle, pattern: "^x" }))
         assert.deepStrictEqual([long.matches[0]?.text.length, long.matches[0]?.text.at(-1)], [500, "…"])
+        assert.include(content(long).at(-1), "Cut at 500 UTF-16 code units, where … stands: 1. ")
       })
     )
 

@@ -368,6 +368,22 @@ describe("SpillFiles", () => {
     })
   )
 
+  it.live("each counts its own, and removes nothing of another that shares the directory", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporary
+      const { run } = yield* inSession
+      const limits = { totalBytes: 6 }
+      const [one, other] = [
+        yield* store(directory, undefined, limits),
+        yield* store(directory, undefined, limits)
+      ] as const
+      const kept = yield* run(whole(other, bytes("aaaa")))
+      for (const content of ["aaaa", "bbbb", "cccc"]) yield* run(whole(one, bytes(content)))
+      assert.strictEqual(text((yield* run(other.read(kept.handle, 0, 9))).bytes), "aaaa")
+      assert.strictEqual(stored(directory), 8)
+    })
+  )
+
   it.live("what was removed to make room can be stored anew", () =>
     Effect.gen(function* () {
       const spill = yield* store(yield* temporary, undefined, { totalBytes: 6 })

@@ -13,13 +13,14 @@ import type * as Tool from "../../../src/Tool.ts"
 import * as ToolStream from "../../../src/ToolStream.ts"
 import * as Bash from "../../../tools/bash/Bash.ts"
 import * as ReadOutput from "../../../tools/ReadOutput.ts"
+import * as TaskOutput from "../../../tools/TaskOutput.ts"
 import * as Workspace from "../../layers/node/Workspace.ts"
 
 /** Both tools over one store, in a session of their own. */
 const live = (limits: Omit<SpillFiles.Options, "directory"> = {}) =>
   Layer.unwrap(
     Effect.map(Workspace.make(), ({ root, top }) =>
-      Layer.mergeAll(Bash.layer, ReadOutput.layer).pipe(
+      Layer.mergeAll(Bash.layer, ReadOutput.layer, TaskOutput.layer).pipe(
         Layer.provideMerge(
           Layer.mergeAll(
             NodeProcesses.layer,
@@ -99,6 +100,24 @@ describe("what bash does not show", () => {
       )
       const [, end] = yield* follow(note)
       assert.match(end!, /Bytes 0 to 1000 of 1000\.$/)
+    }).pipe(Effect.provide(live({ outputBytes: 1_000 })))
+  )
+
+  it.live("of a task is lost beyond the quota, and task_output says why", () =>
+    Effect.gen(function* () {
+      const { execute } = yield* Bash.Bash
+      const started = yield* ToolStream.runResult(execute({ command: "seq 1 100000", background: true }))
+      assert("taskId" in started)
+      const { tasks } = yield* Session.CurrentSession
+      yield* (yield* tasks.get(started.taskId)).ended
+      const read = (yield* TaskOutput.TaskOutput).execute({ taskId: started.taskId, offsetBytes: -5 })
+      const [, note] = contentOf(TaskOutput.TaskOutput, yield* ToolStream.runResult(read))
+      assert.include(
+        note,
+        "Bytes 995 to 1000 of 1000. 587895 more could not be kept: that is the most that is kept of one."
+      )
+      const [found] = yield* follow(note!, { pattern: "^99$" })
+      assert.strictEqual(found, "99:285:99")
     }).pipe(Effect.provide(live({ outputBytes: 1_000 })))
   )
 

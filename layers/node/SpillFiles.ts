@@ -290,7 +290,8 @@ class SpillFile {
           return Effect.void
         }
         const { granted, removed } = this.files.quota.take(this.content, bytes.length)
-        const written = Effect.andThen(this.files.remove(removed), this.append(bytes.subarray(0, granted)))
+        const appended = this.append(bytes.subarray(0, granted))
+        const written = removed.length === 0 ? appended : Effect.andThen(this.files.remove(removed), appended)
         if (granted === bytes.length) return written
         return Effect.andThen(
           written,

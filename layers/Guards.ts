@@ -1,12 +1,12 @@
 /**
- * What stands around every call, composed: clocks, progress policies, rate limits,
- * resources, telemetry. Each is a layer of its own and works alone; the law holds
+ * What stands around every call, composed: clocks, bounded output, progress
+ * policies, rate limits, resources, telemetry. Each is a layer of its own and works alone; the law holds
  * in whatever order they are stacked.
  *
  * **Details**
  *
- * From the runtime inwards: progress policies, so that nothing is held for a reader
- * that is slow; rate limits, so that a call that comes too often does not wait
+ * From the runtime inwards: output and progress policies, so that nothing is held for
+ * a store or a reader that is slow; rate limits, so that a call that comes too often does not wait
  * first; resources, nearest to the tool, so that nothing is held that is not used.
  * Clocks and telemetry are no part of the order: the runtime asks them.
  *
@@ -16,6 +16,7 @@ import * as Layer from "effect/Layer"
 import type { Policy } from "../src/Clocks.ts"
 import type { WorkspaceFiles } from "../src/WorkspaceFiles.ts"
 import * as Clocks from "./Clocks.ts"
+import * as Output from "./Output.ts"
 import * as Progress from "./Progress.ts"
 import * as RateLimits from "./RateLimits.ts"
 import * as Resources from "./Resources.ts"
@@ -30,6 +31,8 @@ import * as Telemetry from "./Telemetry.ts"
 export interface Options {
   /** Default: those of `Clocks.layer`. */
   readonly clocks?: Policy | false | undefined
+  /** What a model reads is bounded. Default: as `Output.layer` does. */
+  readonly output?: Output.Options | false | undefined
   /** Default: on. */
   readonly progress?: boolean | undefined
   /** Default: no limits. */
@@ -47,8 +50,9 @@ export interface Options {
  * @since 0.1.0
  */
 export const layerWith = (options: Options): Layer.Layer<never, never, WorkspaceFiles> => {
-  const { clocks, progress = true, rates = {}, resources = {}, telemetry = {} } = options
+  const { clocks, output = {}, progress = true, rates = {}, resources = {}, telemetry = {} } = options
   const inwards = [
+    ...(output === false ? [] : [Output.layerWith(output)]),
     ...(progress ? [Progress.layer] : []),
     ...(Object.keys(rates).length === 0 ? [] : [RateLimits.layer(rates)]),
     ...(resources === false ? [] : [Resources.layerWith(resources)])

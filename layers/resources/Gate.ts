@@ -18,7 +18,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import { Namespace, type Place } from "./Queues.ts"
+import { Namespace, type Place } from "./internal/Queues.ts"
 
 /**
  * What one asks for.

@@ -6,6 +6,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as Guards from "../../layers/Guards.ts"
+import * as Output from "../../layers/Output.ts"
 import * as Progress from "../../layers/Progress.ts"
 import * as RateLimits from "../../layers/RateLimits.ts"
 import * as Resources from "../../layers/Resources.ts"
@@ -52,6 +53,7 @@ const around = (name: string, tool: ErasedTool.ErasedTool): ErasedTool.ErasedToo
 })
 
 const middlewares = {
+  output: Output.layerWith({ limitBytes: 3 }),
   progress: Progress.layer,
   rates: RateLimits.layer({ scripted: { limit: 1_000_000, window: "1 day" } }),
   resources: Resources.layerWith({ capacity: 2 }),

@@ -20,10 +20,10 @@ import {
   WorkspaceFiles
 } from "../../../src/WorkspaceFiles.ts"
 import * as Commit from "./Commit.ts"
+import { Gate } from "../../resources/Gate.ts"
 import * as FileContent from "./FileContent.ts"
 import * as FileDiff from "./FileDiff.ts"
 import * as FileName from "./FileName.ts"
-import { HeldFiles } from "./HeldFiles.ts"
 import { Intents } from "./Intent.ts"
 import * as Listing from "./Listing.ts"
 import * as ReadStamps from "./ReadStamps.ts"
@@ -46,7 +46,7 @@ export const make = Effect.fnUntraced(function* (walker: Walk.Walker, state: str
   const { calls } = walker
   const intents = new Intents(calls, state)
   const stamps = new ReadStamps.ReadStamps()
-  const locks = new HeldFiles()
+  const gate = new Gate()
   yield* Recovery.run(walker, intents)
 
   const walk = (path: string, pass: Walk.Pass, file?: "open" | "look") =>
@@ -200,28 +200,33 @@ export const make = Effect.fnUntraced(function* (walker: Walk.Walker, state: str
     )
 
   const keys = Effect.fn("WorkspaceFiles.keys")((paths: ReadonlyArray<string>) =>
-    Effect.forEach(paths, (path) => Effect.orElseSucceed(allKeys([path]), (): Iterable<string> => [path]))
+    Effect.forEach(paths, (path) =>
+      Effect.orElseSucceed(
+        Effect.map(lookAt([path]), ({ keys }): Iterable<string> => keys),
+        () => [path]
+      )
+    )
   )
 
   const hold = <A, E, R>(paths: ReadonlyArray<string>, use: (held: Held) => Effect.Effect<A, E, R>) =>
     Effect.uninterruptibleMask((restore) =>
       Effect.gen(function* () {
-        const { releases } = locks
+        const { releases } = gate
         const seen = yield* toChange(lookAt(paths))
-        const ticket = locks.arrive(seen.keys)
+        const ticket = gate.arrive({ writes: seen.keys })
         const settle = Effect.gen(function* () {
-          if (ticket.holds && locks.releases === releases) return seen.leads
+          if (ticket.state === "inside" && gate.releases === releases) return seen.leads
           // Whoever held them since they were looked at may have replaced, made or removed files.
           for (let turn = 0; turn < maxTurns; turn++) {
-            yield* locks.wait(ticket)
+            yield* gate.wait(ticket)
             const { keys, leads } = yield* lookAt(paths)
             if ([...keys].every((key) => ticket.keys.has(key))) return leads
-            locks.again(ticket, keys)
+            gate.again(ticket, { writes: keys })
           }
           return yield* fail(paths[0] ?? "", { _tag: "Other", code: "EBUSY" })
         })
         return yield* restore(Effect.flatMap(toChange(settle), (leads) => use(heldBy(leads, ticket.keys)))).pipe(
-          Effect.ensuring(Effect.sync(() => locks.leave(ticket)))
+          Effect.ensuring(Effect.sync(() => gate.leave(ticket)))
         )
       })
     ).pipe(Effect.withSpan("WorkspaceFiles.hold"))
@@ -249,7 +254,7 @@ export const make = Effect.fnUntraced(function* (walker: Walk.Walker, state: str
       })
     )
 
-  const heldBy = (leads: ReadonlyMap<string, Lead>, keys: ReadonlySet<string>): Held => {
+  const heldBy = (leads: ReadonlyMap<string, Lead>, keys: Pick<ReadonlySet<string>, "has">): Held => {
     const heldPlace = (path: string, pass: Walk.Pass, file: "open" | "look") =>
       leads.has(path) ? place(path, pass, file) : fail(path, { _tag: "InvalidPath", why: "it is not held" })
 

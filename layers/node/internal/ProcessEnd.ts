@@ -14,8 +14,8 @@ import type { Entry } from "./ProcessTable.ts"
  * @since 0.1.0
  */
 export interface Prey {
-  /** Who runs now. */
-  readonly look: () => ReadonlyArray<Entry>
+  /** Who runs now. `see` gets each as soon as it is found. */
+  readonly look: (see: (entry: Entry) => void) => ReadonlyArray<Entry>
   readonly runs: (entry: Entry) => boolean
   readonly signal: (entries: ReadonlyArray<Entry>, signal: NodeJS.Signals) => void
   /** Whether there is still somebody to wait for, although none runs. */
@@ -64,7 +64,15 @@ export const endAll = (prey: Prey, graceMs: number): Effect.Effect<ReadonlyArray
 
     /** Whoever is found new is named, and told to end. */
     const look = (signal: NodeJS.Signals): ReadonlyArray<Entry> => {
-      const found = prey.look()
+      const isFresh = (entry: Entry) => !told.has(keyOf(entry))
+      const tell = (fresh: ReadonlyArray<Entry>) => {
+        for (const entry of fresh) told.add(keyOf(entry))
+        prey.signal(fresh, signal)
+      }
+      // At once: by the end of the look it has forked another.
+      const found = prey.look((entry) => {
+        if (signal === "SIGKILL" && isFresh(entry)) tell([entry])
+      })
       for (const entry of found) {
         if (prey.unnamed(entry) || fates.has(keyOf(entry))) continue
         fates.set(keyOf(entry), {
@@ -73,10 +81,9 @@ export const endAll = (prey: Prey, graceMs: number): Effect.Effect<ReadonlyArray
           ...(entry.name === undefined ? {} : { name: entry.name })
         })
       }
-      const fresh = found.filter((entry) => !told.has(keyOf(entry)))
-      for (const entry of fresh) told.add(keyOf(entry))
+      const fresh = found.filter(isFresh)
       if (fresh.length > 0) {
-        prey.signal(fresh, signal)
+        tell(fresh)
         // A stopped process sees no other signal before this one.
         if (signal === "SIGTERM") prey.signal(fresh, "SIGCONT")
       }

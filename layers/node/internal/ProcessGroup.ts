@@ -31,8 +31,14 @@ import type { Entry, ProcessTable } from "./ProcessTable.ts"
  */
 const anewMs = 1_000
 
-/** How long somebody is waited for who is about to become another program, in ms. It takes a tenth, and more under load. */
-const startingMs = 100
+/**
+ * How long somebody is waited for who is about to become another program, in ms. It takes a tenth, and on a busy machine
+ * as long as the scheduler likes. Longer makes commands wait for a program whose disk does not answer.
+ */
+const startingMs = 1_000
+
+/** Looks in a row while those vanish that were just seen: whom they forked is seen by the next. */
+const maxLooks = 8
 
 /**
  * @category models
@@ -53,8 +59,10 @@ export class ProcessGroup {
   private readonly known = new Map<number, string>()
   private readonly strangers = new Map<number, string>()
   private readonly starting = new Map<number, number>()
-  /** Somebody was seen who did not show yet whose he is. */
+  /** Somebody was seen in the last look who did not show yet whose he is, or may have been missed. */
   private undecided = false
+  /** Somebody was seen in it who ended before he showed it. */
+  private vanished = false
 
   constructor(id: number, cell: Cell, table: ProcessTable | undefined) {
     this.id = id
@@ -83,7 +91,7 @@ export class ProcessGroup {
         }
         return endAll(
           {
-            look: () => this.members(),
+            look: (see) => this.members(see),
             runs: (entry) => this.runs(entry),
             signal: (entries, signal) => this.send(entries, signal),
             pending: () => !this.leaderReaped || this.undecided,
@@ -109,10 +117,10 @@ export class ProcessGroup {
     return performance.now() - this.startedAt < anewMs
   }
 
-  /** Those that run, the leader among them. */
-  private members(): ReadonlyArray<Entry> {
+  /** Those that run, the leader among them. `see` gets each as soon as it is known that it belongs to them. */
+  private members(see: (entry: Entry) => void = () => {}): ReadonlyArray<Entry> {
     if (this.over) return []
-    const members = this.table === undefined ? this.whole() : this.family(this.table)
+    const members = this.table === undefined ? this.whole() : this.family(this.table, see)
     if (members.length === 0 && this.leaderReaped && !this.undecided) this.over = true
     return members
   }
@@ -123,7 +131,16 @@ export class ProcessGroup {
     return [{ pid: id, parent: 0, group: id, session: id, startedAt: "" }]
   }
 
-  private family(table: ProcessTable): ReadonlyArray<Entry> {
+  private family(table: ProcessTable, see: (entry: Entry) => void): ReadonlyArray<Entry> {
+    for (let look = 1; ; look++) {
+      this.vanished = false
+      const members = this.kin(table, see)
+      this.undecided ||= this.vanished
+      if (members.length > 0 || !this.vanished || look === maxLooks) return members
+    }
+  }
+
+  private kin(table: ProcessTable, see: (entry: Entry) => void): ReadonlyArray<Entry> {
     const listed = new Set(this.cell.pids())
     const members = new Map<number, Entry>()
     const sessions = new Set([this.id])
@@ -137,42 +154,42 @@ export class ProcessGroup {
       // 0: one outside of this namespace.
       if (entry.session > 0) sessions.add(entry.session)
       this.known.set(entry.pid, entry.startedAt)
+      see(entry)
     }
-    let rest = table.entries(this.isRecent() ? this.id - 1 : undefined)
+    this.undecided = false
+    // The environments, the dear part, only of those who are not kin.
+    const { entries, isWhole } = table.look(this.isRecent() ? this.id - 1 : undefined, (entry) => {
+      if (isKin(entry) || this.isMarked(table, entry)) add(entry)
+    })
+    this.undecided ||= !isWhole
+    // One whose kin was found after it.
     for (let before = -1; before !== members.size;) {
       before = members.size
-      rest = rest.filter((entry) => {
-        if (!isKin(entry)) return true
-        add(entry)
-        return false
-      })
-      // The environments, the dear part, only of those who are not kin.
-      if (before === members.size) rest.filter((entry) => this.isMarked(table, entry)).forEach(add)
+      for (const entry of entries) if (!members.has(entry.pid) && isKin(entry)) add(entry)
     }
-    this.undecided = rest.some((entry) => this.isUndecided(table, entry))
     return Array.from(members.values())
-  }
-
-  private isUndecided(table: ProcessTable, entry: Entry): boolean {
-    if (this.isStranger(entry) || !table.isStarting(entry)) return false
-    const since = this.starting.get(entry.pid) ?? performance.now()
-    this.starting.set(entry.pid, since)
-    if (performance.now() - since < startingMs) return true
-    this.strangers.set(entry.pid, entry.startedAt)
-    return false
-  }
-
-  private isStranger({ pid, startedAt }: Entry): boolean {
-    return this.strangers.get(pid) === startedAt
   }
 
   private isMarked(table: ProcessTable, entry: Entry): boolean {
     const { mark } = this.cell
-    if (mark === undefined || this.isStranger(entry)) return false
+    if (mark === undefined || this.strangers.get(entry.pid) === entry.startedAt) return false
     const environment = table.environment(entry.pid)
-    if (bears(environment, mark)) return true
-    if (environment.length > 0) this.strangers.set(entry.pid, entry.startedAt)
+    if (environment === undefined) this.doubt(table, entry)
+    else if (bears(environment, mark)) return true
+    else this.strangers.set(entry.pid, entry.startedAt)
     return false
+  }
+
+  /** Somebody does not show whose he is: he is about to, or is gone, and may have forked. */
+  private doubt(table: ProcessTable, entry: Entry): void {
+    if (!table.runs(entry)) {
+      this.vanished = true
+      return
+    }
+    const since = this.starting.get(entry.pid) ?? performance.now()
+    this.starting.set(entry.pid, since)
+    if (performance.now() - since < startingMs) this.undecided = true
+    else this.strangers.set(entry.pid, entry.startedAt)
   }
 
   private runs(entry: Entry): boolean {

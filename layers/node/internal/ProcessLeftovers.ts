@@ -30,12 +30,18 @@ const graceMs = 500
 export const endLeftovers = (table: ProcessTable): Effect.Effect<ReadonlyArray<LeftBehind>> =>
   Effect.suspend(() => {
     const marks = new Marks(table)
+    const until = performance.now() + graceMs
+    let undecided = false
     return endAll(
       {
-        look: () => marks.leftovers(table),
+        look: () => {
+          const { entries, isWhole } = marks.leftovers(table)
+          undecided = !isWhole
+          return entries
+        },
         runs: (entry) => table.runs(entry),
         signal: (entries, signal) => signalGroups(table, entries, signal),
-        pending: () => false,
+        pending: () => undecided && performance.now() < until,
         unnamed: () => false,
         deaf: () => false
       },

@@ -10,7 +10,7 @@
  * @since 0.1.0
  */
 import { randomUUID } from "node:crypto"
-import type { Entry, ProcessTable } from "./ProcessTable.ts"
+import type { Look, ProcessTable } from "./ProcessTable.ts"
 
 /**
  * @category models
@@ -43,9 +43,9 @@ export class Marks {
 
   /**
    * Those that run, were started by a program of the same user that runs no more, and do not hold this program among
-   * their descendants.
+   * their descendants. It is not whole if one did not show whose he is, being about to become another program.
    */
-  leftovers(table: ProcessTable): ReadonlyArray<Entry> {
+  leftovers(table: ProcessTable): Look {
     const ownHosts = new Set(hostsIn(this.inherited ?? ""))
     const alive = new Map<string, boolean>()
     const isDead = (host: string): boolean => {
@@ -57,11 +57,16 @@ export class Marks {
       alive.set(host, lives)
       return !lives
     }
-    return table.entries().filter(({ pid }) => {
-      const value = valueIn(table.environment(pid))
-      if (value === "" || pid === process.pid || !table.isOurs(pid)) return false
+    let isWhole = true
+    const { entries } = table.look()
+    const found = entries.filter((entry) => {
+      const environment = table.environment(entry.pid)
+      if (environment === undefined && table.runs(entry)) isWhole = false
+      const value = environment === undefined ? "" : valueIn(environment)
+      if (value === "" || entry.pid === process.pid || !table.isOurs(entry.pid)) return false
       return hostsIn(value).some((host) => !ownHosts.has(host) && isDead(host))
     })
+    return { entries: found, isWhole }
   }
 }
 

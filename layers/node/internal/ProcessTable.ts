@@ -6,7 +6,7 @@
  * - It exists only where /proc tells of the same processes, by the same numbers, as the system's calls: not on macOS, and
  *   not where a program sees the /proc of another pid namespace.
  * - A process is known by its number and the time of its start: numbers are given away again.
- * - `entries` misses nobody that a process forks while it looks, unless the system forks without a pause.
+ * - A look misses nobody that a process forks meanwhile, or says that it may have.
  *
  * **Source** proc_pid_stat(5), proc_loadavg(5).
  *
@@ -31,8 +31,23 @@ export interface Entry {
   readonly startedAt: string
 }
 
-/** Looks for processes that were forked during a look. More only chases a system that never rests. */
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Look {
+  readonly entries: ReadonlyArray<Entry>
+  /** Nobody was missed. Otherwise the system forked all the time. */
+  readonly isWhole: boolean
+}
+
+/** How often it is looked for those that were forked meanwhile. More only chases a system that never rests. */
 const maxLooks = 8
+
+/** **Source** Linux, include/linux/sched.h, `PF_KTHREAD`. */
+const kernelThread = 0x0020_0000
+
+const none = Buffer.alloc(0)
 
 /** Above it a look at the directory (60 µs) is cheaper than one at each number (10 µs, if nobody has it). */
 const maxGuesses = 6
@@ -113,34 +128,64 @@ export class ProcessTable {
     return this.entry(pid)?.startedAt !== startedAt
   }
 
-  /** All that run, or those whose number was given away since `after` was. */
-  entries(after?: number): ReadonlyArray<Entry> {
+  /**
+   * All that run, or those whose number was given away since `after` was. The newest are seen first, each as soon as it is
+   * found: one that is about to fork can be stopped only before.
+   *
+   * A number is given away some µs before it is listed: whoever forks is listed then. If he has ended when he is looked
+   * at, whom he forked is listed by now.
+   */
+  look(after?: number, see: (entry: Entry) => void = () => {}): Look {
     const found = new Map<number, Entry>()
-    for (let look = 0, from = after; look < maxLooks; look++) {
+    const gone = new Set<number>()
+    for (let look = 0; look < maxLooks; look++) {
       const last = this.lastPid
-      for (const pid of this.pids(from, last)) {
+      let again = false
+      for (const pid of this.pids(after, last)) {
+        if (found.has(pid)) continue
         const entry = this.entry(pid)
-        if (entry !== undefined) found.set(pid, entry)
+        again ||= last === undefined || (entry === undefined && !gone.has(pid))
+        if (entry === undefined) gone.add(pid)
+        else {
+          found.set(pid, entry)
+          see(entry)
+        }
       }
-      if (last === undefined || last === this.lastPid) break
-      from = last
+      if (!again && last === this.lastPid) return { entries: Array.from(found.values()), isWhole: true }
     }
-    return Array.from(found.values())
-  }
-
-  /** The environment it was started with; empty if it may not be read. */
-  environment(pid: number): Buffer {
-    return this.read(`${pid}/environ`)
+    return { entries: Array.from(found.values()), isWhole: false }
   }
 
   /**
-   * Whether it is just about to become another program. It shows no environment until it has.
+   * The environment it was started with; empty if it has none, or if it may not be read. Undefined if it has ended, or is
+   * just about to become another program: it shows none until it has, for some 0.1 ms.
    *
-   * **Source** Linux, fs/proc/base.c, `environ_read`: nothing while the new memory has no `env_end`.
+   * **Source** Linux, fs/proc/base.c, `environ_read`: nothing while the new memory has no `env_end`, nor of an old one.
    */
-  isStarting({ parent, pid }: Entry): boolean {
-    // The kernel's own, whose parent is 2, have neither, ever.
-    return pid !== 2 && parent !== 2 && this.read(`${pid}/cmdline`).length === 0 && this.environment(pid).length === 0
+  environment(pid: number): Buffer | undefined {
+    try {
+      const environment = fs.readFileSync(`${this.root}/${pid}/environ`)
+      if (environment.length > 0) return environment
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code === "EACCES" || code === "EPERM") return none
+    }
+    // It does not show one now. Another file may speak of the time after, when it would.
+    return this.isBare(pid) ? none : undefined
+  }
+
+  /**
+   * Whether it has no environment: it is a program, and the place for one is empty; or it is the kernel's own.
+   *
+   * **Source** Linux, fs/binfmt_elf.c: `start_code` is set after the environment, whose place looks empty until it is there.
+   */
+  private isBare(pid: number): boolean {
+    const line = this.read(`${pid}/stat`).toString("latin1")
+    const fields = line.slice(line.lastIndexOf(")") + 2).split(" ")
+    const field = (number: number) => Number(fields[number - 3] ?? 0)
+    if ((field(9) & kernelThread) !== 0) return true
+    const [code, start, end] = [field(26), field(50), field(51)]
+    return code > 0 && end > 0 && start === end
   }
 
   /** Whether it has a handler for a signal, given by its number. Undefined if it is gone. */
@@ -175,11 +220,14 @@ export class ProcessTable {
     }
   }
 
+  /** The newest first. */
   private pids(after: number | undefined, last: number | undefined): ReadonlyArray<number> {
     const within = after !== undefined && last !== undefined && last >= after
-    if (within && last - after <= maxGuesses) return Array.from({ length: last - after }, (_, i) => after + 1 + i)
+    if (within && last - after <= maxGuesses) return Array.from({ length: last - after }, (_, i) => last - i)
     const all = fs.readdirSync(this.root).map(Number)
     // Past the highest number they start anew: then it is either side.
-    return all.filter((pid) => pid > 0 && (!within || (pid > after && pid <= last)))
+    const pids = all.filter((pid) => pid > 0 && (!within || (pid > after && pid <= last)))
+    const isOld = (pid: number) => Number(last !== undefined && pid > last)
+    return pids.sort((a, b) => isOld(a) - isOld(b) || b - a)
   }
 }

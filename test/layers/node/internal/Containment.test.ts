@@ -97,7 +97,7 @@ describe.skipIf(table === undefined)("containment by the mark", () => {
         const script = `${escape("env -i sleep 60 & wait")}; env -i setsid sleep 60 & sleep 60`
         const process = yield* bash(inFolder(folder, script))
         yield* firstLine(process)
-        const cleared = () => table!.entries(process.pid).filter(({ pid }) => isBare(pid) && isIn(folder, pid))
+        const cleared = () => table!.look(process.pid).entries.filter(({ pid }) => isBare(pid) && isIn(folder, pid))
         yield* eventually(() => cleared().filter(({ session }) => session !== process.pid).length >= 2)
         const sleepers = cleared()
         yield* process.sweep
@@ -116,6 +116,23 @@ describe.skipIf(table === undefined)("containment by the mark", () => {
         assert.deepStrictEqual(marked(), [])
       })
     )
+
+    // Until the last one nobody stays: a look finds one that is about to go, or just came.
+    const chain = (step: string) =>
+      `export N=30 F='[ $N -gt 0 ] || exec sleep 60; export N=$((N-1)); ${step}'; (setsid bash -c "$F" >/dev/null 2>&1 &)`
+    const chains = {
+      "who forks a successor into a session of its own and ends": chain('setsid bash -c "$F" &'),
+      "who becomes another program time and again": chain('exec bash -c "$F"')
+    }
+    for (const [name, script] of Object.entries(chains)) {
+      it.effect(`C03: ${name}, is ended`, () =>
+        Effect.gen(function* () {
+          const commands = Array.from({ length: 8 }, (_, i) => `${script}; sleep 0.0${i}`)
+          yield* Effect.forEach(commands, (command) => Effect.scoped(run(command)), { concurrency: "unbounded" })
+          assert.deepStrictEqual(marked(), [])
+        })
+      )
+    }
 
     it.effect("a command that forked nothing costs no look", () =>
       Effect.gen(function* () {
@@ -146,7 +163,7 @@ describe.skipIf(table === undefined)("containment by the mark", () => {
   })
 })
 
-const isBare = (pid: number) => !table!.environment(pid).includes(markName)
+const isBare = (pid: number) => table!.environment(pid)?.includes(markName) !== true
 
 /** Works in a folder: who has no mark can be told by it. */
 const isIn = (folder: string, pid: number): boolean => {
@@ -160,8 +177,10 @@ const isIn = (folder: string, pid: number): boolean => {
 /** Those that commands of this program started, of which one runs at a time. */
 const marked = () =>
   table!
-    .entries()
-    .filter(({ pid }) => new RegExp(`${markName}=\\d+\\.${process.pid}\\.`).test(String(table!.environment(pid))))
+    .look()
+    .entries.filter(({ pid }) =>
+      new RegExp(`${markName}=\\d+\\.${process.pid}\\.`).test(String(table!.environment(pid)))
+    )
 
 const levels: ReadonlyArray<Containment> = ["namespace", "cgroup", "marker", "group"]
 
@@ -222,7 +241,7 @@ describe("the level of containment", () => {
         [left.group.id]
       )
       const ours = [stopped.group.id, left.group.id]
-      assert.deepStrictEqual(table?.entries().filter(({ group }) => ours.includes(group)) ?? [], [])
+      assert.deepStrictEqual(table?.look().entries.filter(({ group }) => ours.includes(group)) ?? [], [])
     })
   )
 
@@ -260,7 +279,7 @@ describe("the level of containment", () => {
         assert.include(levels.slice(levels.indexOf(wanted)), process.containment)
         yield* Scope.close(scope, Exit.void)
         assert.deepStrictEqual(
-          table?.entries(process.pid - 1).filter(({ session }) => session === process.pid) ?? [],
+          table?.look(process.pid - 1).entries.filter(({ session }) => session === process.pid) ?? [],
           []
         )
       }).pipe(Effect.provide(NodeProcesses.layerWith({ containment: wanted })))
@@ -278,7 +297,7 @@ describe("the level of containment", () => {
         yield* process.sweep
         if (process.containment !== wanted) return
         assert.deepStrictEqual(
-          table!.entries().filter(({ pid }) => isIn(folder, pid)),
+          table!.look().entries.filter(({ pid }) => isIn(folder, pid)),
           []
         )
       }).pipe(Effect.provide(NodeProcesses.layerWith({ containment: wanted })))
@@ -394,8 +413,8 @@ describe.skipIf(table === undefined)("after a crash", () => {
         }
         Object.values(cases).forEach((value, i) => write(5_000_000 + i, "600", `A=1\0${markName}=${value}\0B=2\0`))
         assert.deepStrictEqual(
-          new Marks(fake).leftovers(fake).map(({ name, pid }) => [name, Object.keys(cases)[pid - 5_000_000]]),
-          ["earlier", "gone", "nested"].map((name) => ["a ) b", name])
+          new Marks(fake).leftovers(fake).entries.map(({ name, pid }) => [name, Object.keys(cases)[pid - 5_000_000]]),
+          ["nested", "gone", "earlier"].map((name) => ["a ) b", name])
         )
         fake.close()
       })

@@ -117,6 +117,10 @@ export class BoundedText {
     for (const bytes of other.tailParts()) this.appendBytes(bytes)
   }
 
+  get isEmpty(): boolean {
+    return this.total === 0
+  }
+
   clear(): void {
     this.headLength = this.tailEnd = this.tailLength = this.total = 0
   }
@@ -155,8 +159,8 @@ export class BoundedText {
       this.head.set(toHead === bytes.length ? bytes : bytes.subarray(0, toHead), this.headLength)
       this.headLength += toHead
     }
+    if (toHead === bytes.length) return
     const rest = bytes.subarray(Math.max(toHead, bytes.length - this.limit))
-    if (rest.length === 0) return
     if (this.tail.length === 0) this.tail = new Uint8Array(this.limit)
     const untilEnd = Math.min(rest.length, this.limit - this.tailEnd)
     this.tail.set(rest.subarray(0, untilEnd), this.tailEnd)

@@ -312,7 +312,8 @@ class Running implements Tasks.Task, Foreground {
   private take(output: Output): Effect.Effect<void> {
     const recorded = this.recording.write(output.bytes)
     const { viewer } = this
-    return viewer === undefined ? recorded : Effect.andThen(recorded, viewer.output(output))
+    if (viewer === undefined) return recorded
+    return recorded === Effect.void ? viewer.output(output) : Effect.andThen(recorded, viewer.output(output))
   }
 
   /** A fault of whoever sees or stores the output: nobody would drain the command any more. */

@@ -59,6 +59,9 @@ const isPlain = (bytes: Uint8Array): boolean => {
   return true
 }
 
+/** Bytes up to which the decoder takes longer to begin than to decode: a line, which somebody may wait for. */
+const maxLine = 128
+
 type State = "text" | "escape" | "sequence" | "string" | "stringEscape"
 
 /**
@@ -85,9 +88,8 @@ export class TerminalDecoder {
 
   /** The text of plain bytes, which is what they say; undefined if these are not, or continue what was not. */
   decodePlain(bytes: Uint8Array): string | undefined {
-    return this.state === "text" && !this.unfinished && isPlain(bytes)
-      ? this.decoder.decode(bytes, { stream: true })
-      : undefined
+    if (this.state !== "text" || this.unfinished || !isPlain(bytes)) return undefined
+    return bytes.length <= maxLine ? String.fromCharCode(...bytes) : this.decoder.decode(bytes, { stream: true })
   }
 
   /** What an incomplete last character stands for. To be called once, last. */
@@ -220,11 +222,10 @@ export class TerminalText {
     if (this.returned && bytes[0] !== 0x0a) this.line.clear()
     this.returned = false
     if (end > 0) {
-      this.lines.appendAll(this.line)
-      this.line.clear()
-      this.lines.appendBytes(bytes.subarray(0, end))
+      this.endLine()
+      this.lines.appendBytes(end === bytes.length ? bytes : bytes.subarray(0, end))
     }
-    if (end < bytes.length) this.line.appendBytes(bytes.subarray(end))
+    if (end < bytes.length) this.line.appendBytes(end === 0 ? bytes : bytes.subarray(end))
   }
 
   /** What is on the screen now. */
@@ -235,11 +236,17 @@ export class TerminalText {
     return all.render()
   }
 
+  /** What is in the line cannot be replaced any more. */
+  private endLine(): void {
+    if (this.line.isEmpty) return
+    this.lines.appendAll(this.line)
+    this.line.clear()
+  }
+
   private plain(text: string): void {
     const end = text.lastIndexOf("\n") + 1
     if (end > 0) {
-      this.lines.appendAll(this.line)
-      this.line.clear()
+      this.endLine()
       this.lines.append(end === text.length ? text : text.slice(0, end))
     }
     if (end < text.length) this.line.append(end === 0 ? text : text.slice(end))

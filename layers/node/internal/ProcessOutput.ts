@@ -15,8 +15,10 @@
  * @since 0.1.0
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
+import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type * as Pull from "effect/Pull"
 import type { Readable } from "node:stream"
 import type { Output } from "../../../src/Processes.ts"
@@ -129,21 +131,27 @@ export class ProcessOutput {
 
   private next(): Pull.Pull<NonEmptyReadonlyArray<Output>> {
     this.release()
-    if (this.over()) return Cause.done()
-    const [first, ...rest] = this.sources.flatMap((source) => this.take(source))
-    return first === undefined ? Effect.andThen(this.wait, this.pull) : Effect.succeed([first, ...rest])
+    if (this.closed || !this.hasQueued()) return this.over() ? Cause.done() : Effect.andThen(this.wait, this.pull)
+    const taken: Array<Output> = []
+    for (const source of this.sources) this.take(source, taken)
+    return Arr.isReadonlyArrayNonEmpty(taken) ? Exit.succeed(taken) : this.pull
   }
 
-  private take(source: Source): ReadonlyArray<Output> {
+  private hasQueued(): boolean {
+    for (const { queue } of this.sources) if (queue.length > 0) return true
+    return false
+  }
+
+  private take(source: Source, taken: Array<Output>): void {
     const read = source.queue.shift()
-    if (read === undefined) return []
+    if (read === undefined) return
     if (source.queue.length === 0 && source.pipe.isPaused()) source.pipe.resume()
     // Not Node's own kind, whose `slice` is no copy.
     const bytes = new Uint8Array(read.buffer, read.byteOffset, read.byteLength)
     this.silent = false
     if (this.exitedAt !== undefined) source.afterExit += bytes.length
     this.lent.push(bytes)
-    return [{ stream: source.name, bytes }]
+    taken.push({ stream: source.name, bytes })
   }
 
   /**
@@ -155,7 +163,7 @@ export class ProcessOutput {
       if (byteLength >= minReleased && buffer.byteLength === byteLength && buffer instanceof ArrayBuffer)
         buffer.transfer(0)
     }
-    this.lent = []
+    this.lent.length = 0
   }
 
   private over(): boolean {
@@ -206,7 +214,7 @@ export class ProcessOutput {
       })
     }
     this.wake = () => {
-      if (this.over() || this.sources.some((source) => source.queue.length > 0)) return done()
+      if (this.hasQueued() || this.over()) return done()
       // Woken by the exit.
       if (timer === undefined && turn === undefined) listen()
     }

@@ -37,6 +37,46 @@ export interface Command {
   readonly env?: Readonly<Record<string, string>> | undefined
 }
 
+/** Bytes in one argument of a program on Linux, its final NUL included (MAX_ARG_STRLEN). */
+const maxArgument = 128 * 1024
+
+/** UTF-16 code units in one part of a longer script: at most three bytes each. */
+const partLength = 40_000
+
+/**
+ * Runs a script as `bash -c SCRIPT` does, however long it is, up to 2 MiB.
+ *
+ * **Details**
+ *
+ * One that is too long for an argument is given in parts, which bash joins and
+ * evaluates in place of the script, with no parameters left. Only the prefix of a
+ * syntax error's message tells the difference. A file or stdin would be seen: `$0`
+ * changes, and what the script itself starts could read the rest of it.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const bashCommand = (script: string, options: Pick<Command, "cwd" | "env"> = {}): Command => ({
+  ...options,
+  program: "bash",
+  args: argumentsOf(script)
+})
+
+const argumentsOf = (script: string): ReadonlyArray<string> => {
+  if (script.length * 3 < maxArgument || new TextEncoder().encode(script).length < maxArgument) return ["-c", script]
+  const parts: Array<string> = []
+  for (let from = 0; from < script.length;) {
+    const end = from + partLength
+    const last = script.charCodeAt(end - 1)
+    // Not between the halves of a surrogate pair.
+    const to = last >= 0xd800 && last <= 0xdbff ? end - 1 : end
+    parts.push(script.slice(from, to))
+    from = to
+  }
+  const joined = parts.map((_, index) => `\${${index + 1}}`).join("")
+  return ["-c", `eval "shift ${parts.length};${joined}"`, "bash", ...parts]
+}
+
 /**
  * How a process ended.
  *

@@ -29,6 +29,7 @@ import { InvalidPattern, type Pattern, Patterns } from "../src/Patterns.ts"
 import {
   Aftermath,
   aftermathToText,
+  bashCommand,
   ExitStatus,
   isSuccess,
   type LeftBehind,
@@ -197,7 +198,7 @@ export const layer = Monitor.toLayer(
         const start = Effect.gen(function* () {
           if (until !== undefined) watch.until = yield* patterns.compile(until)
           watch.start(yield* Clock.Clock)
-          const process = yield* processes.spawn({ program: "bash", args: ["-c", command], cwd, env })
+          const process = yield* processes.spawn(bashCommand(command, { cwd, env }))
           const events = eventsOf(yield* Stream.toPull(process.output), watch, yield* Effect.scope)
           const end = Effect.gen(function* () {
             const { matched } = watch

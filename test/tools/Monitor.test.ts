@@ -76,6 +76,12 @@ describe("monitor, on real processes", () => {
       })
     )
 
+    it.effect("C30: a command of more than 128 KiB runs", () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual((yield* run({ command: `: ${"x".repeat(200_000)}; echo end` })).lines, ["end"])
+      })
+    )
+
     it.effect("C42: carriage returns and blank lines follow the rule, and the exit comes last", () =>
       Effect.gen(function* () {
         const { lines, result } = yield* run({ command: "printf 'l1\\r\\nl2\\n\\nbusy\\rready\\n'; exit 7" })

@@ -15,6 +15,7 @@ import * as CommandTask from "../../src/CommandTask.ts"
 import {
   Aftermath,
   aftermathToText,
+  bashCommand,
   ExitStatus,
   isSuccess,
   type LeftBehind,
@@ -31,12 +32,6 @@ import * as ToolStream from "../../src/ToolStream.ts"
 
 /** Bytes of output kept at each end: some 4,000 tokens. A model that needs more asks the command for less. */
 const keptBytes = 15_000
-
-/** Bytes in one argument of a program on Linux, its final NUL included (MAX_ARG_STRLEN). */
-const maxArgument = 128 * 1024
-
-/** UTF-16 code units in one part of a longer command: at most three bytes each. */
-const partLength = 40_000
 
 const known = {
   output: Schema.String.annotate({
@@ -193,7 +188,7 @@ export const layer = Bash.toLayer(
     const commands = yield* CommandTask.make
 
     return ({ background, command, cwd, env, timeoutMs }: Tool.Parameters<typeof Bash>) => {
-      const spawn = processes.spawn({ program: "bash", args: argumentsOf(command), cwd, env })
+      const spawn = processes.spawn(bashCommand(command, { cwd, env }))
       const options: CommandTask.Options = { command, spawn, timeoutMs }
       return background === true
         ? ToolStream.fromEffect(Effect.map(commands.background(options), ({ id }): Started => ({ taskId: id })))
@@ -227,29 +222,6 @@ const inForeground = (commands: CommandTask.Commands, options: CommandTask.Optio
 type Progress = Tool.Progress<typeof Bash>
 
 const streams = ["stdout", "stderr"] as const
-
-/**
- * The arguments that make bash run `command` as `bash -c COMMAND` does.
- *
- * One that is too long for an argument is given in parts, which bash joins and
- * evaluates in place of the script, with no parameters left. Only the prefix of a
- * syntax error's message tells the difference. A file or stdin would be seen: `$0`
- * changes, and what the command itself starts could read the rest of the script.
- */
-const argumentsOf = (command: string): ReadonlyArray<string> => {
-  if (command.length * 3 < maxArgument || new TextEncoder().encode(command).length < maxArgument) return ["-c", command]
-  const parts: Array<string> = []
-  for (let from = 0; from < command.length;) {
-    const end = from + partLength
-    const last = command.charCodeAt(end - 1)
-    // Not between the halves of a surrogate pair.
-    const to = last >= 0xd800 && last <= 0xdbff ? end - 1 : end
-    parts.push(command.slice(from, to))
-    from = to
-  }
-  const joined = parts.map((_, index) => `\${${index + 1}}`).join("")
-  return ["-c", `eval "shift ${parts.length};${joined}"`, "bash", ...parts]
-}
 
 const emitAll = (
   emit: (progress: Arr.NonEmptyReadonlyArray<Progress>) => Effect.Effect<void>,

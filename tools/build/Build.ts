@@ -17,6 +17,7 @@ import { cutToText, isBlank, LastLines, OutputLines } from "../../src/OutputLine
 import {
   Aftermath,
   aftermathToText,
+  bashCommand,
   ExitStatus,
   isSuccess,
   type LeftBehind,
@@ -178,7 +179,7 @@ export const layer = Build.toLayer(
           const workspace = yield* files.resolve(".")
           log.place = placing(path, workspace.path, directory)
           log.command = command ?? (yield* find(files, path, directory))
-          const process = yield* processes.spawn({ program: "bash", args: ["-c", log.command], cwd: directory })
+          const process = yield* processes.spawn(bashCommand(log.command, { cwd: directory }))
           const end = Effect.gen(function* () {
             const exit = yield* process.exit
             log.leftBehind = yield* process.sweep

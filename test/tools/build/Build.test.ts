@@ -209,6 +209,12 @@ describe("build, of real projects that fail", () => {
     })
   )
 
+  it.live("C30: a command of more than 128 KiB runs", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual((yield* build({}, { command: `: ${"x".repeat(200_000)}; echo end` })).lines, ["end"])
+    })
+  )
+
   it.live("C40, C42: the log is told line by line, its end is bounded and returned", () =>
     Effect.gen(function* () {
       const { lines, result } = yield* build({}, { command: "seq 1 1000; printf 'busy\\rdone\\r\\n\\ntail'; exit 3" })

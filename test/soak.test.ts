@@ -33,24 +33,26 @@ describe("soak", () => {
       heapBytes: 20e6,
       residentBytes: 100e6
     }
-    assert.deepStrictEqual(leaks(before, before), [])
-    assert.deepStrictEqual(leaks(before, { ...before, heapBytes: 27e6, residentBytes: 163e6, descriptors: 19 }), [])
+    assert.deepStrictEqual(leaks(before, before, before), [])
+    const half = { ...before, heapBytes: 40e6, residentBytes: 200e6, descriptors: 30 }
+    const settled = { ...before, heapBytes: 43e6, residentBytes: 231e6, descriptors: 19 }
+    assert.deepStrictEqual(leaks(before, half, settled), [])
     assert.deepStrictEqual(
-      leaks(before, {
+      leaks(before, half, {
         processes: ["7 Z bash"],
         descriptors: 21,
         resources: 2,
         listeners: 4,
-        heapBytes: 29e6,
-        residentBytes: 165e6
+        heapBytes: 45e6,
+        residentBytes: 233e6
       }),
       [
         "process 7 Z bash is left",
         "1 more descriptors than before",
         "1 more resources than before",
         "1 more listeners than before",
-        "9000000 more heapBytes than before",
-        "65000000 more residentBytes than before"
+        "5000000 more heapBytes than after half",
+        "33000000 more residentBytes than after half"
       ]
     )
   })

@@ -21,7 +21,8 @@ const help = `npm run soak -- [--calls N] [--seed S] [--concurrency C] [--contai
   --concurrency C      how many at once (8)
   --containment LEVEL  namespace, cgroup, marker, group or best (marker)
 
-Exits 1 if processes, descriptors, timers, listeners or memory are not what they were before.
+Exits 1 if processes, descriptors, timers or listeners are not what they were before, or if memory grows from one half of
+the calls to the other.
 `
 
 const { values } = parseArgs({
@@ -86,12 +87,11 @@ const tally = (names: ReadonlyArray<string>): string =>
 
 const expected = new Set(["Success", "ToolFailed", "Interrupted", "TimedOut"])
 
-const settled = (before: Residue | undefined): Effect.Effect<Residue> => {
+const settled = (isSettled: (now: Residue) => boolean): Effect.Effect<Residue> => {
   const deadline = performance.now() + patienceMs
   const look: Effect.Effect<Residue> = Effect.suspend(() => {
     const now = measure()
-    const rest = before === undefined ? now.processes.length > 0 : leaks(before, now).length > 0
-    return rest && performance.now() < deadline ? Effect.delay(look, 50) : Effect.succeed(now)
+    return isSettled(now) || performance.now() >= deadline ? Effect.succeed(now) : Effect.delay(look, 50)
   })
   return look
 }
@@ -99,24 +99,30 @@ const settled = (before: Residue | undefined): Effect.Effect<Residue> => {
 const program = Effect.gen(function* () {
   const run = (some: ReadonlyArray<Plan>) => Effect.forEach(some, call, { concurrency })
   yield* run(plans(seed + 1, warmUps))
-  const before = yield* settled(undefined)
+  const isAlone = ({ processes }: Residue) => processes.length === 0
+  const before = yield* settled(isAlone)
   const startedAt = performance.now()
-  const endings = yield* run(plans(seed, calls))
+  const all = plans(seed, calls)
+  const first = yield* run(all.slice(0, calls / 2))
+  const half = yield* settled(isAlone)
+  const endings = [...first, ...(yield* run(all.slice(calls / 2)))]
   const seconds = (performance.now() - startedAt) / 1000
-  const after = yield* settled(before)
+  const after = yield* settled((now) => leaks(before, half, now).length === 0)
   const stats = yield* (yield* ToolRuntime.ToolRuntime).stats
-  return { before, after, endings, seconds, stats }
+  return { before, half, after, endings, seconds, stats }
 }).pipe(Effect.provide(live))
 
-const { after, before, endings, seconds, stats } = await Effect.runPromise(program)
+const { after, before, endings, half, seconds, stats } = await Effect.runPromise(program)
 
 const figure = (name: string, of: (residue: Residue) => string | number) =>
-  console.log(`  ${name.padEnd(16)}${String(of(before)).padStart(10)}${String(of(after)).padStart(10)}`)
+  console.log(
+    `  ${name.padEnd(16)}${[before, half, after].map((residue) => String(of(residue)).padStart(10)).join("")}`
+  )
 const megabytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`
 
 console.log(`${calls} calls of seed ${seed}, ${concurrency} at once, held by ${containment}: ${seconds.toFixed(1)} s`)
 console.log(`  ${tally(endings)}; ${stats.detached} detached\n`)
-console.log(`  ${"".padEnd(16)}${"before".padStart(10)}${"after".padStart(10)}`)
+console.log(`  ${"".padEnd(16)}${["before", "half", "after"].map((name) => name.padStart(10)).join("")}`)
 figure("processes", ({ processes }) => processes.length)
 figure("descriptors", ({ descriptors }) => descriptors)
 figure("resources", ({ resources }) => resources)
@@ -125,7 +131,7 @@ figure("heap", ({ heapBytes }) => megabytes(heapBytes))
 figure("resident", ({ residentBytes }) => megabytes(residentBytes))
 
 const wrong = [
-  ...leaks(before, after),
+  ...leaks(before, half, after),
   ...warnings.map((warning) => `warning: ${warning}`),
   ...endings.filter((ending) => !expected.has(ending)).map((ending) => `a call ended with ${ending}`),
   ...(stats.detached > 0 ? [`${stats.detached} calls did not end in their time of grace`] : [])

@@ -115,7 +115,7 @@ export const make: Effect.Effect<Commands, never, Scope.Scope> = Effect.map(
     foreground: (options, viewer) =>
       Effect.acquireRelease(
         Effect.tap(start(all, options, viewer), (running) => running.session.tasks.attach(running)),
-        (running) => Effect.andThen(running.stop("its call"), running.session.tasks.detach(running))
+        (running) => Effect.andThen(running.release("its call"), running.session.tasks.detach(running))
       )
   })
 )
@@ -152,10 +152,10 @@ interface Place {
 }
 
 class Running implements Tasks.Task, Foreground {
-  readonly id = Tasks.makeId()
   readonly callId: string | undefined
   readonly session: Session
   readonly withheld: ReadonlyArray<string>
+  private name: string | undefined
   /** How it ended, or is being ended. */
   private claim: Exclude<Tasks.TaskStatus, { readonly _tag: "Running" }> | undefined
   /** The command itself does not run any more. */
@@ -192,6 +192,11 @@ class Running implements Tasks.Task, Foreground {
     this.withheld = child.withheld
     this.startedAt = this.now()
     place.all.add(this)
+  }
+
+  /** Made when it is first asked for: few commands in the foreground become a task, and random bytes cost some 50 µs. */
+  get id(): string {
+    return (this.name ??= Tasks.makeId())
   }
 
   readonly begin: Effect.Effect<void> = Effect.suspend(() => {
@@ -237,12 +242,16 @@ class Running implements Tasks.Task, Foreground {
 
   readonly kill = (by: string): Effect.Effect<boolean> => this.end({ _tag: "Killed", by })
 
-  readonly stop = (by: string): Effect.Effect<Tasks.TaskInfo> =>
-    Effect.suspend(() => {
-      if (this.owner === "session" || Deferred.isDoneUnsafe(this.whole)) return this.info
+  readonly stop = (by: string): Effect.Effect<Tasks.TaskInfo> => Effect.andThen(this.release(by), this.info)
+
+  /** Ends it, unless it is the session's or has ended. */
+  release(by: string): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (this.owner === "session" || Deferred.isDoneUnsafe(this.whole)) return Effect.void
       this.claim ??= { _tag: "Killed", by }
-      return Effect.andThen(this.tearDown, this.info)
+      return this.tearDown
     })
+  }
 
   readonly keep = (wanted: boolean): Effect.Effect<Spilled | undefined> =>
     Effect.suspend(() => {
@@ -251,7 +260,7 @@ class Running implements Tasks.Task, Foreground {
     })
 
   readonly shutdown: Effect.Effect<void> = Effect.suspend(() =>
-    this.owner === "session" ? Effect.asVoid(this.kill(programEnd)) : Effect.asVoid(this.stop(programEnd))
+    this.owner === "session" ? Effect.asVoid(this.kill(programEnd)) : this.release(programEnd)
   )
 
   readonly leave: Effect.Effect<Tasks.Task | undefined> = Effect.suspend(() =>

@@ -228,6 +228,6 @@ export class ProcessTable {
     // Past the highest number they start anew: then it is either side.
     const pids = all.filter((pid) => pid > 0 && (!within || (pid > after && pid <= last)))
     const isOld = (pid: number) => Number(last !== undefined && pid > last)
-    return pids.sort((a, b) => isOld(a) - isOld(b) || b - a)
+    return pids.toSorted((a, b) => isOld(a) - isOld(b) || b - a)
   }
 }

@@ -163,6 +163,71 @@ describe.skipIf(table === undefined)("containment by the mark", () => {
   })
 })
 
+describe.skipIf(table === undefined)("a look that shows nobody", () => {
+  /** A command that has exited, and a process of it in a session of its own. */
+  const escaped = Effect.gen(function* () {
+    const cell = choose("marker", { table, unshare: () => undefined, cgroup: () => undefined })()
+    const start = (program: string, ...args: ReadonlyArray<string>) =>
+      child_process.spawn(program, args, { detached: true, stdio: "ignore", env: { ...process.env, ...cell.env } })
+    const leader = start("true")
+    yield* Effect.callback<void>((resume) => {
+      leader.once("exit", () => resume(Effect.void))
+    })
+    const child = yield* Effect.acquireRelease(
+      Effect.sync(() => start("sleep", "60")),
+      (child) => Effect.sync(() => child.kill("SIGKILL"))
+    )
+    const end = (change: Partial<ProcessTable>) => {
+      const group = new ProcessGroup(leader.pid!, cell, Object.assign(Object.create(table!) as ProcessTable, change))
+      group.leaderReaped = true
+      return group.end(1_000)
+    }
+    return { pid: child.pid!, leader: leader.pid!, end }
+  })
+
+  it.live("C03: is no end while somebody does not show whose he is", () =>
+    Effect.gen(function* () {
+      const { end, pid } = yield* escaped
+      let hidden = 5
+      const environment = (of: number) => (of === pid && hidden-- > 0 ? undefined : table!.environment(of))
+      assert.deepStrictEqual(
+        (yield* end({ environment })).map((left) => [left.pid, left.fate]),
+        [[pid, "terminated"]]
+      )
+    })
+  )
+
+  it.live("C03: is no end if somebody vanished in it, who may have forked", () =>
+    Effect.gen(function* () {
+      const { end, leader, pid } = yield* escaped
+      let looks = 0
+      const look: ProcessTable["look"] = (after, see) => {
+        if (looks++ > 0) return table!.look(after, see)
+        const gone = { pid: leader, parent: 1, group: 1, session: leader + 1, startedAt: "1" }
+        see?.(gone)
+        return { entries: [gone], isWhole: true }
+      }
+      assert.deepStrictEqual(
+        (yield* end({ look })).map((left) => [left.pid, left.fate]),
+        [[pid, "terminated"]]
+      )
+    })
+  )
+
+  it.live("C03: is no end if it may have missed somebody", () =>
+    Effect.gen(function* () {
+      const { end, pid } = yield* escaped
+      let looks = 0
+      const look: ProcessTable["look"] = (after, see) =>
+        looks++ > 0 ? table!.look(after, see) : { entries: [], isWhole: false }
+      assert.deepStrictEqual(
+        (yield* end({ look })).map((left) => left.pid),
+        [pid]
+      )
+    })
+  )
+})
+
 const isBare = (pid: number) => table!.environment(pid)?.includes(markName) !== true
 
 /** Works in a folder: who has no mark can be told by it. */

@@ -68,9 +68,10 @@ export const measure = (): Residue => {
 
 /**
  * How much more memory after the second half of the calls than after the first is no leak, in bytes. What the first half
- * makes resident is what so many calls at once need, and the allocator keeps; a leak grows on.
+ * makes resident is what so many calls at once need, and the allocator keeps; a leak grows on. What is resident goes up
+ * and down by some 30 MB between two looks; a pipe's buffer of 64 KiB for each of 1,000 calls is twice that.
  */
-export const tolerance = { heapBytes: 4e6, residentBytes: 32e6 }
+export const tolerance = { heapBytes: 4e6, residentBytes: 48e6 }
 
 /**
  * What is there that was not before, in words. `half` is what there was after half of the calls.

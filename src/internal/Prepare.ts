@@ -4,19 +4,17 @@
  *
  * @since 0.1.0
  */
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Option from "effect/Option"
 import type { ErasedTool, Registrable } from "../ErasedTool.ts"
-import { CurrentToolCall, type ToolCall } from "../ToolCall.ts"
+import type { ToolCall } from "../ToolCall.ts"
 import { fromReason, InvalidParameters, type ToolError } from "../ToolError.ts"
-import type { Invocation, PreparedCall } from "../ToolMiddleware.ts"
+import type { Invocation } from "../ToolMiddleware.ts"
 import type { ToolResult } from "../ToolResult.ts"
 import type { ToolStream } from "../ToolStream.ts"
-import { fromBody, runBody } from "./Body.ts"
+import { bodyOf, fromBody } from "./Body.ts"
 import type { Call } from "./Call.ts"
-import * as CanonicalJson from "./CanonicalJson.ts"
+import { Prepared } from "./Prepared.ts"
 import * as Repair from "./Repair.ts"
 import * as WellFormed from "./WellFormed.ts"
 
@@ -29,9 +27,9 @@ export const prepare = (
   fromBody((emit) =>
     now(memberOf(tool, running.call), (member) =>
       now(decode(member, running.call), (parameters) => {
-        const prepared = new Prepared(running.call, member, parameters, running.outer)
+        const prepared = new Prepared(running.call, member, parameters, running)
         const refusal = running.prepared(prepared, member.clocks?.(parameters))
-        return refusal === undefined ? runBody(invocation(prepared), emit) : Exit.fail(refusal)
+        return refusal === undefined ? bodyOf(invocation(prepared))(emit) : Exit.fail(refusal)
       })
     )
   )
@@ -43,7 +41,7 @@ export const prepare = (
  */
 export const execute = (tool: ErasedTool, call: ToolCall): ToolStream<unknown, ToolResult, ToolError> =>
   fromBody((emit) =>
-    now(decode(tool, call), (parameters) => runBody(tool.run(new Prepared(call, tool, parameters, undefined)), emit))
+    now(decode(tool, call), (parameters) => bodyOf(tool.run(new Prepared(call, tool, parameters, undefined)))(emit))
   )
 
 const memberOf = (tool: Registrable, call: ToolCall): Effect.Effect<ErasedTool, ToolError> =>
@@ -90,31 +88,3 @@ const now = <A, E, A2, E2>(
   f: (value: A) => Effect.Effect<A2, E2>
 ): Effect.Effect<A2, E | E2> =>
   Exit.isExit(effect) && Exit.isSuccess(effect) ? f(effect.value as A) : Effect.flatMap(effect, f)
-
-class Prepared implements PreparedCall {
-  readonly call: ToolCall
-  readonly tool: ErasedTool
-  readonly parameters: unknown
-  readonly attempt = 1
-  private hash: string | undefined
-  private readonly outer: Context.Context<never> | undefined
-  constructor(call: ToolCall, tool: ErasedTool, parameters: unknown, outer: Context.Context<never> | undefined) {
-    this.call = call
-    this.tool = tool
-    this.parameters = parameters
-    this.outer = outer
-  }
-  get caller(): ToolCall | undefined {
-    return this.outer === undefined ? undefined : Option.getOrUndefined(Context.getOption(this.outer, CurrentToolCall))
-  }
-  get parametersHash(): Effect.Effect<string> {
-    return Effect.suspend(() =>
-      this.hash !== undefined
-        ? Effect.succeed(this.hash)
-        : Effect.map(
-            Effect.flatMap(this.tool.encodeParameters(this.parameters), CanonicalJson.sha256),
-            (hash) => (this.hash = hash)
-          )
-    )
-  }
-}

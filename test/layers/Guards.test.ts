@@ -91,7 +91,8 @@ describe("Guards", () => {
     Effect.gen(function* () {
       const { telemetry, ...ordered } = middlewares
       for (const order of orders(Object.values(ordered))) {
-        for (const [name, one] of Object.entries(scripts)) {
+        for (const name of ["emits", "cleans"]) {
+          const one = scripts[name]!
           const runtime = order
             .reduce((layer, middleware) => Layer.provide(layer, middleware), ToolRuntime.layerWith({ grace: 1000 }))
             .pipe(Layer.provide(telemetry))

@@ -1,0 +1,60 @@
+/**
+ * A prepared call, as the runtime makes it: it knows the call that runs it, so that
+ * nobody has to look for it.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { ErasedTool } from "../ErasedTool.ts"
+import { CurrentToolCall, type ToolCall } from "../ToolCall.ts"
+import type { PreparedCall } from "../ToolMiddleware.ts"
+import * as CanonicalJson from "./CanonicalJson.ts"
+import * as Current from "./Current.ts"
+
+/** @internal */
+export class Prepared implements PreparedCall {
+  readonly call: ToolCall
+  readonly tool: ErasedTool
+  readonly parameters: unknown
+  readonly attempt = 1
+  /** Undefined outside of a runtime. */
+  readonly current: Current.Current | undefined
+  private hash: string | undefined
+
+  constructor(call: ToolCall, tool: ErasedTool, parameters: unknown, current: Current.Current | undefined) {
+    this.call = call
+    this.tool = tool
+    this.parameters = parameters
+    this.current = current
+  }
+
+  get caller(): ToolCall | undefined {
+    const { current } = this
+    return current === undefined ? undefined : Option.getOrUndefined(Context.getOption(current.outer, CurrentToolCall))
+  }
+
+  get parametersHash(): Effect.Effect<string> {
+    return Effect.suspend(() =>
+      this.hash !== undefined
+        ? Effect.succeed(this.hash)
+        : Effect.map(
+            Effect.flatMap(this.tool.encodeParameters(this.parameters), CanonicalJson.sha256),
+            (hash) => (this.hash = hash)
+          )
+    )
+  }
+}
+
+/**
+ * Runs with the call that a prepared call runs in, if it does: the one it knows, or, of one that a middleware made,
+ * that of the fiber.
+ *
+ * @internal
+ */
+export const withCurrent = <A, E, R>(
+  prepared: PreparedCall,
+  use: (current: Current.Current | undefined) => Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  prepared instanceof Prepared ? use(prepared.current) : Effect.withFiber((fiber) => use(Current.of(fiber.context)))

@@ -27,7 +27,6 @@ import { CurrentSession } from "../src/Session.ts"
 import type { ToolCall } from "../src/ToolCall.ts"
 import { Busy, fromReason, type ToolError, Unavailable } from "../src/ToolError.ts"
 import * as ToolMiddleware from "../src/ToolMiddleware.ts"
-import * as ToolStream from "../src/ToolStream.ts"
 import { WorkspaceFiles } from "../src/WorkspaceFiles.ts"
 import { type Claim, Gate, type Ticket } from "./resources/Gate.ts"
 
@@ -78,21 +77,22 @@ export const layerWith = ({ capacity, maxWaiting = 1024 }: Options): Layer.Layer
             return admitted(ticket)
           })
 
-        return ToolStream.lift(next(prepared), (run) =>
-          Effect.withFiber((fiber) => {
+        return ToolMiddleware.around(next(prepared), (start) => {
+          let ticket: Ticket | undefined
+          const within = Effect.withFiber((fiber) => {
             const { workspace } = Context.get(fiber.context, CurrentSession)
             // Of the same name: what the file is, is looked up while it keeps its place.
             const claim = claimOf(asked, (path) => [path.startsWith("/") ? path : `${workspace}/${path}`])
-            const ticket = gate.arrive(claim, { open, within: caller === undefined ? undefined : tickets.get(caller) })
+            ticket = gate.arrive(claim, { open, within: caller === undefined ? undefined : tickets.get(caller) })
             tickets.set(call, ticket)
-            const entered =
-              ticket.state === "inside" ? run : Effect.andThen(open ? settled(ticket) : admitted(ticket), run)
-            return Effect.onExitPrimitive(entered, () => {
-              gate.leave(ticket)
-              return undefined
-            })
+            if (ticket.state === "inside") return start()
+            return Effect.andThen(open ? settled(ticket) : admitted(ticket), Effect.suspend(start))
           })
-        )
+          return Effect.onExitPrimitive(within, () => {
+            if (ticket !== undefined) gate.leave(ticket)
+            return undefined
+          })
+        })
       }
     })
   )

@@ -28,8 +28,11 @@ export const killable = <A, E, R, R2>(
       const current = Current.of(fiber.context)
       if (current === undefined) return effect
       const own = Effect.provideContext(kill, context)
-      current.kills = [...current.kills, own]
-      return Effect.onExitPrimitive(effect, () => {
+      const known = Effect.suspend(() => {
+        current.kills = [...current.kills, own]
+        return effect
+      })
+      return Effect.onExitPrimitive(known, () => {
         current.kills = current.kills.filter((other) => other !== own)
         return undefined
       })

@@ -175,14 +175,16 @@ export class Gate {
   /** Runs an effect inside. */
   within<A, E, R>(claim: Claim, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.suspend(() => {
-      const ticket = this.arrive(claim)
-      return Effect.onExitPrimitive(
-        ticket.state === "inside" ? effect : Effect.andThen(this.wait(ticket), effect),
-        () => {
-          this.leave(ticket)
-          return undefined
-        }
-      )
+      let ticket: Ticket | undefined
+      // Whoever is interrupted between the two has a ticket, and gives it back.
+      const entered = Effect.suspend(() => {
+        ticket = this.arrive(claim)
+        return ticket.state === "inside" ? effect : Effect.andThen(this.wait(ticket), effect)
+      })
+      return Effect.onExitPrimitive(entered, () => {
+        if (ticket !== undefined) this.leave(ticket)
+        return undefined
+      })
     })
   }
 

@@ -74,11 +74,15 @@ export class CallClocks {
     const idle = new Idle(this.owner, limitMs)
     this.idle = idle
     if (this.armed) idle.arm()
-    return (values) =>
-      Effect.suspend(() => {
+    return (values) => {
+      let waits = false
+      const emitted = Effect.suspend(() => {
+        waits = true
         idle.begin()
-        return Effect.onExitPrimitive(emit(values), () => idle.end())
+        return emit(values)
       })
+      return Effect.onExitPrimitive(emitted, () => (waits ? idle.end() : undefined))
+    }
   }
 
   stop(): void {

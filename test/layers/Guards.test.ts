@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as References from "effect/References"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
@@ -157,6 +158,9 @@ const Wild = Schema.Struct({
   after: Schema.Literals([0, 0, 1]),
   pace: Schema.Literals([0, 0, 3, 15]),
   cancelAt: Schema.Literals([0, 0, 0, 2, 9]),
+  /** Operations of a fiber between two turns of others; and after how many turns it is cancelled, if it is. */
+  operations: Schema.Literals([2048, 2048, 4, 5, 7]),
+  cancelTurns: Schema.Literals([-1, -1, -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 17, 20, 25]),
   leavesAfter: Schema.Literals([99, 99, 99, 0, 1])
 })
 type Wild = typeof Wild.Type
@@ -207,8 +211,9 @@ describe("the chaos property", () => {
             { ...made[n]!.tool, resources: () => one, progressPolicy: policies[one.tools] }
           ])
         )
+        const alone = { ...ScriptedTool.make(script([], succeed)).tool, resources: () => ({ exclusive: true }) }
         const runtime = yield* guarded(
-          tools,
+          { ...tools, alone },
           guards({ resources: { capacity, maxWaiting: 6 }, clocks: { caps: { total: 150 } } })
         )
         const { cancel, events, inFlight, stats } = runtime
@@ -229,9 +234,14 @@ describe("the chaos property", () => {
             Stream.takeUntil((event) => event._tag === "Progress" && seen[n]!.length > one.leavesAfter),
             Stream.runDrain,
             Effect.provideService(Clocks.CurrentClocks, clocks),
-            Effect.provideService(ProgressPolicy.CurrentProgressPolicy, policies[one.consumers])
+            Effect.provideService(ProgressPolicy.CurrentProgressPolicy, policies[one.consumers]),
+            Effect.provideService(References.MaxOpsBeforeYield, one.operations)
           )
           readers.push(yield* Effect.forkChild(read, { startImmediately: true }))
+          if (one.cancelTurns >= 0) {
+            const turns = Effect.forEach(Array.from({ length: one.cancelTurns }), () => Effect.yieldNow)
+            yield* Effect.forkChild(Effect.andThen(turns, cancel(`${n}`, "user")), { startImmediately: true })
+          }
           if (one.cancelAt > 0) {
             yield* Effect.forkChild(Effect.andThen(Effect.sleep(one.cancelAt), cancel(`${n}`, "user")))
           }
@@ -265,10 +275,17 @@ describe("the chaos property", () => {
             const limit = reason.clock === "total" && one.total === 0 ? 150 : one[reason.clock as "total"]
             assert.strictEqual(reason.limitMs, limit)
           }
-          if (reason?._tag === "Interrupted" && reason.why === "user") assert.isAbove(one.cancelAt, 0)
+          if (reason?._tag === "Interrupted" && reason.why === "user") {
+            assert.isTrue(one.cancelAt > 0 || one.cancelTurns >= 0)
+          }
         }
         assert.deepStrictEqual(yield* inFlight, [])
         assert.strictEqual((yield* stats).detached, 0)
+        const last = yield* Effect.forkChild(Stream.runCollect(events(call("alone", "alone"))), {
+          startImmediately: true
+        })
+        yield* TestClock.adjust(1)
+        assert.strictEqual(last.pollUnsafe()?._tag, "Success", "nobody holds anything")
       }),
     { arbitrary: { runs: 1000 }, timeout: 60_000 }
   )

@@ -13,6 +13,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type * as Layer from "effect/Layer"
 import * as BoundedContent from "../src/BoundedContent.ts"
 import { BoundedText, omissionToText } from "../src/BoundedText.ts"
@@ -20,7 +21,6 @@ import { Spill, type Spilled, stateOf, type Store, toCall, toText } from "../src
 import { ToolError } from "../src/ToolError.ts"
 import * as ToolMiddleware from "../src/ToolMiddleware.ts"
 import type { Partial, ToolResult } from "../src/ToolResult.ts"
-import * as ToolStream from "../src/ToolStream.ts"
 
 /**
  * @category models
@@ -42,12 +42,15 @@ export const layerWith = ({ limitBytes = defaultLimit }: Options): Layer.Layer<n
   ToolMiddleware.layer(
     Effect.map(Spill, (store): ToolMiddleware.ToolMiddleware => {
       const bounded = (partial: Partial) => boundPartial(partial, limitBytes)
-      const bound = <R>(effect: Effect.Effect<ToolResult, ToolError, R>) =>
-        Effect.matchEffect(effect, {
-          onSuccess: (result) => boundResult(store, result, limitBytes),
-          onFailure: (error) => Effect.flatMap(boundError(store, error, limitBytes), Effect.fail)
+      const onSuccess = (result: ToolResult) => boundResult(store, result, limitBytes)
+      const onFailure = (error: ToolError) => Effect.flatMap(boundError(store, error, limitBytes), Effect.fail)
+      return (next) => (prepared) =>
+        ToolMiddleware.around(ToolMiddleware.mapPartial(next(prepared), prepared, bounded), (start) => {
+          const run = start()
+          return Exit.isExit(run) && Exit.isSuccess(run)
+            ? onSuccess(run.value as ToolResult)
+            : Effect.matchEffect(run, { onSuccess, onFailure })
         })
-      return (next) => (prepared) => ToolStream.lift(ToolMiddleware.mapPartial(bounded)(next(prepared)), bound)
     })
   )
 
@@ -79,7 +82,7 @@ const whereOf = (spilled: Spilled, offsetBytes: number): string =>
 const boundResult = (store: Store, result: ToolResult, limitBytes: number): Effect.Effect<ToolResult> => {
   const bounded = BoundedContent.make(result.content, limitBytes)
   return bounded === undefined
-    ? Effect.succeed(result)
+    ? Exit.succeed(result)
     : Effect.map(spill(store, bounded.whole), (spilled) => ({
         ...result,
         content: BoundedContent.withNote(bounded, whereOf(spilled, bounded.headBytes))

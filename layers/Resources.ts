@@ -18,15 +18,15 @@
  *
  * @since 0.1.0
  */
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as CallStage from "../src/CallStage.ts"
+import type { ErasedTool } from "../src/ErasedTool.ts"
 import type { Resource, Resources } from "../src/Resources.ts"
-import { CurrentSession } from "../src/Session.ts"
-import type { ToolCall } from "../src/ToolCall.ts"
+import type { Session } from "../src/Session.ts"
 import { Busy, fromReason, type ToolError, Unavailable } from "../src/ToolError.ts"
 import * as ToolMiddleware from "../src/ToolMiddleware.ts"
+import type { PreparedCall } from "../src/ToolMiddleware.ts"
 import { WorkspaceFiles } from "../src/WorkspaceFiles.ts"
 import { type Claim, Gate, type Ticket } from "./resources/Gate.ts"
 
@@ -51,49 +51,50 @@ export const layerWith = ({ capacity, maxWaiting = 1024 }: Options): Layer.Layer
       const files = yield* Effect.serviceOption(WorkspaceFiles)
       const keysOf = files._tag === "Some" ? files.value.keys : undefined
       const gate = new Gate(capacity)
-      const tickets = new WeakMap<ToolCall, Ticket>()
+      /** Of the calls that wait or run, by `callId`. */
+      const tickets = new Map<string, Ticket>()
 
-      return (next) => (prepared) => {
-        const { call, caller, tool } = prepared
-        const asked = tool.resources === undefined ? nothing : tool.resources(prepared.parameters)
-        const paths = filesOf(asked)
-        const open = keysOf !== undefined && paths.length > 0
-
+      const admitted = (ticket: Ticket, { call, tool, parameters }: PreparedCall): Effect.Effect<void, ToolError> => {
+        if (ticket.state === "inside") return Effect.void
         const refuse = (reason: Busy | Unavailable) => Effect.fail(fromReason(call, reason))
-        const admitted = (ticket: Ticket): Effect.Effect<void, ToolError> => {
-          if (ticket.state === "inside") return Effect.void
-          if (gate.isDeadlocked(ticket)) return refuse(new Unavailable({ detail: deadlock }))
-          if (gate.waiting > maxWaiting) return refuse(new Busy({}))
-          return CallStage.within("queue", describe(asked), gate.wait(ticket))
-        }
-        /** Looks what the files are that were asked for by name. */
-        const settled = (ticket: Ticket) =>
-          Effect.flatMap(keysOf?.(paths) ?? Effect.succeed([]), (found) => {
-            const keys = new Map(paths.map((path, index) => [path, found[index] ?? [path]]))
-            gate.settle(
-              ticket,
-              claimOf(asked, (path) => keys.get(path) ?? [path])
-            )
-            return admitted(ticket)
-          })
+        if (gate.isDeadlocked(ticket)) return refuse(new Unavailable({ detail: deadlock }))
+        if (gate.waiting > maxWaiting) return refuse(new Busy({}))
+        return CallStage.within("queue", describe(askedBy(tool, parameters)), gate.wait(ticket))
+      }
 
-        return ToolMiddleware.around(next(prepared), (start) => {
-          let ticket: Ticket | undefined
-          const within = Effect.withFiber((fiber) => {
-            const { workspace } = Context.get(fiber.context, CurrentSession)
-            // Of the same name: what the file is, is looked up while it keeps its place.
-            const claim = claimOf(asked, (path) => [path.startsWith("/") ? path : `${workspace}/${path}`])
-            ticket = gate.arrive(claim, { open, within: caller === undefined ? undefined : tickets.get(caller) })
-            tickets.set(call, ticket)
-            if (ticket.state === "inside") return start()
-            return Effect.andThen(open ? settled(ticket) : admitted(ticket), Effect.suspend(start))
-          })
-          return Effect.onExitPrimitive(within, () => {
-            if (ticket !== undefined) gate.leave(ticket)
-            return undefined
-          })
+      /** Looks what the files are that were asked for by name, while the call keeps its place. */
+      const settled = (keysOf: KeysOf, ticket: Ticket, prepared: PreparedCall) => {
+        const asked = askedBy(prepared.tool, prepared.parameters)
+        const paths = filesOf(asked)
+        return Effect.flatMap(keysOf(paths), (found) => {
+          const keys = new Map(paths.map((path, index) => [path, found[index] ?? [path]]))
+          const claim = claimOf(asked, (path) => keys.get(path) ?? [path])
+          gate.settle(ticket, claim)
+          return admitted(ticket, prepared)
         })
       }
+
+      const holder: ToolMiddleware.Holder<Ticket, ToolError> = {
+        acquire: (prepared) => {
+          const { call, caller, parameters, tool } = prepared
+          const asked = askedBy(tool, parameters)
+          const open = keysOf !== undefined && filesOf(asked).length > 0
+          const claim = open ? named(asked, prepared.session) : claimOf(asked, (path) => [path])
+          const within = caller === undefined ? undefined : tickets.get(caller.callId)
+          const ticket = gate.arrive(claim, { open, within })
+          tickets.set(call.callId, ticket)
+          return ticket
+        },
+        before: (ticket, prepared) => {
+          if (ticket.state === "inside") return undefined
+          return keysOf !== undefined && ticket.open ? settled(keysOf, ticket, prepared) : admitted(ticket, prepared)
+        },
+        release: (ticket, { call }) => {
+          tickets.delete(call.callId)
+          gate.leave(ticket)
+        }
+      }
+      return (next) => (prepared) => ToolMiddleware.holding(next(prepared), prepared, holder)
     })
   )
 
@@ -103,8 +104,17 @@ export const layerWith = ({ capacity, maxWaiting = 1024 }: Options): Layer.Layer
  */
 export const layer: Layer.Layer<never> = layerWith({})
 
+type KeysOf = (paths: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<Iterable<string>>>
+
 /** Of a tool that says nothing. */
 const nothing: Resources = {}
+
+const askedBy = ({ resources }: ErasedTool, parameters: unknown): Resources =>
+  resources === undefined ? nothing : resources(parameters)
+
+/** By the names of its files. What they are is another matter. */
+const named = (asked: Resources, { workspace }: Session): Claim =>
+  claimOf(asked, (path) => [path.startsWith("/") ? path : `${workspace}/${path}`])
 
 const deadlock =
   "it uses what the call that made it only reads, or what a call holds that waits for that one; make it when they have ended"
@@ -125,9 +135,13 @@ const claimOf = (
       typeof resource === "string" ? [`name ${resource}`] : Array.from(keysOf(resource.file), (key) => `file ${key}`)
     )
   return reads === none && writes === none
-    ? { exclusive, weight }
+    ? exclusive === undefined && weight === undefined
+      ? plain
+      : { exclusive, weight }
     : { reads: named(reads), writes: named(writes), exclusive, weight }
 }
+
+const plain: Claim = {}
 
 /** What a call waits for, for people. */
 const describe = ({ exclusive, reads = none, writes = none }: Resources): string => {

@@ -26,7 +26,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
-import type * as Tracer from "effect/Tracer"
+import * as Option from "effect/Option"
+import * as References from "effect/References"
+import * as Tracer from "effect/Tracer"
 import { CallObserver, type Observer, type Watch } from "../src/CallObserver.ts"
 import type { Stage } from "../src/CallStage.ts"
 import type { ErasedTool } from "../src/ErasedTool.ts"
@@ -64,23 +66,22 @@ export const layer: Layer.Layer<never> = layerWith({})
 /** In seconds. As the conventions advise for durations of operations. */
 const boundaries = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
 
-const duration = Metric.histogram("gen_ai.execute_tool.duration", {
-  description: "Duration of a tool call, from its acceptance to its terminal.",
-  attributes: { unit: "s" },
-  boundaries
-})
+/** One for each tool and ending, made when it is first needed: to add attributes to one takes longer than to update it. */
+const durations = new Map<string, Metric.Histogram<number>>()
 
-/** One for each tool and ending, made when it is first needed. */
-const durations = new Map<string, Metric.Metric<number, unknown>>()
-
-const durationOf = (tool: string, errorType: string | undefined): Metric.Metric<number, unknown> => {
-  const key = `${tool} ${errorType ?? ""}`
+const durationOf = (tool: string, errorType: string | undefined): Metric.Histogram<number> => {
+  const key = errorType === undefined ? tool : `${tool} ${errorType}`
   const known = durations.get(key)
   if (known !== undefined) return known
-  const made = Metric.withAttributes(duration, {
-    "gen_ai.operation.name": "execute_tool",
-    "gen_ai.tool.name": tool,
-    ...(errorType === undefined ? {} : { "error.type": errorType })
+  const made = Metric.histogram("gen_ai.execute_tool.duration", {
+    description: "Duration of a tool call, from its acceptance to its terminal.",
+    attributes: {
+      unit: "s",
+      "gen_ai.operation.name": "execute_tool",
+      "gen_ai.tool.name": tool,
+      ...(errorType === undefined ? {} : { "error.type": errorType })
+    },
+    boundaries
   })
   durations.set(key, made)
   return made
@@ -95,21 +96,21 @@ class WatchedCall implements Watch {
   private readonly call: ToolCall
   private readonly context: Context.Context<never>
   private readonly options: Options
+  private readonly clock: Clock.Clock
+  /** Stages that have not ended. */
+  private readonly open = new Set<Tracer.Span>()
 
   constructor(call: ToolCall, context: Context.Context<never>, options: Options) {
     this.call = call
     this.context = context
     this.options = options
-    this.span = Effect.runSyncWith(context)(
-      Effect.makeSpan(`execute_tool ${call.name}`, {
-        attributes: {
-          "gen_ai.operation.name": "execute_tool",
-          "gen_ai.tool.name": call.name,
-          "gen_ai.tool.call.id": call.externalId ?? call.callId,
-          "gen_ai.tool.type": "function"
-        }
-      })
-    )
+    this.clock = Context.get(context, Clock.Clock)
+    const span = this.make(`execute_tool ${call.name}`, Context.getOrUndefined(context, Tracer.ParentSpan))
+    span.attribute("gen_ai.operation.name", "execute_tool")
+    span.attribute("gen_ai.tool.name", call.name)
+    span.attribute("gen_ai.tool.call.id", call.externalId ?? call.callId)
+    span.attribute("gen_ai.tool.type", "function")
+    this.span = span
   }
 
   prepared({ parameters, tool }: PreparedCall): void {
@@ -120,13 +121,18 @@ class WatchedCall implements Watch {
     if (Exit.isSuccess(encoded)) this.tell("gen_ai.tool.call.arguments", encoded.value, tool.redact?.parameters)
   }
 
-  stage<A, E, R>(stage: Stage, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    return Effect.flatMap(Effect.makeSpan(stage), (span) =>
-      Effect.onExitPrimitive(Effect.withParentSpan(effect, span, { captureStackTrace: false }), (exit) => {
-        this.end(span, Exit.isSuccess(exit) ? undefined : kindOf(exit.cause))
-        return undefined
-      })
-    ) as Effect.Effect<A, E, R>
+  stage<A, E, R>(stage: Stage, start: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    const span = this.make(stage, this.span)
+    this.open.add(span)
+    const run = start()
+    if (Exit.isExit(run)) {
+      this.end(span, Exit.isSuccess(run) ? undefined : kindOf(run.cause))
+      return run
+    }
+    return Effect.onExitPrimitive(Effect.provideService(run, Tracer.ParentSpan, span), (exit) => {
+      this.end(span, Exit.isSuccess(exit) ? undefined : kindOf(exit.cause))
+      return undefined
+    }) as Effect.Effect<A, E, R>
   }
 
   ended({ result, stats }: Terminal): void {
@@ -139,18 +145,55 @@ class WatchedCall implements Watch {
     }
     const name = tool?.name ?? (failure === "ToolNotFound" ? other : this.call.name)
     durationOf(name, errorType).updateUnsafe(stats.durationMs / 1000, context)
+    // What was interrupted before it began, or goes on although its call was given up.
+    for (const stage of this.open) this.end(stage, "Interrupted")
     this.end(span, errorType)
   }
 
   /** What the tool said of its failure is a result: only its kind is told. */
   private end(span: Tracer.Span, errorType: string | undefined): void {
-    const now = Context.get(this.context, Clock.Clock).currentTimeNanosUnsafe()
-    span.end(now, errorType === undefined ? Exit.void : Exit.fail(new Failed(errorType)))
+    this.open.delete(span)
+    span.end(
+      this.clock.currentTimeNanosUnsafe(),
+      errorType === undefined ? Exit.void : Exit.fail(new Failed(errorType))
+    )
+  }
+
+  private make(name: string, parent: Tracer.AnySpan | undefined): Tracer.Span {
+    if (!isPlain(this.context)) {
+      return Effect.runSyncWith(this.context)(Effect.makeSpan(name, parent === undefined ? { root: true } : { parent }))
+    }
+    return Context.get(this.context, Tracer.Tracer).span({
+      name,
+      parent: parent === undefined ? Option.none() : Option.some(parent),
+      annotations: Context.empty(),
+      links: [],
+      startTime: this.clock.currentTimeNanosUnsafe(),
+      kind: "internal",
+      root: parent === undefined,
+      sampled: parent?.sampled ?? true
+    })
   }
 
   private tell(name: string, json: unknown, redact: ((json: unknown) => unknown) | undefined): void {
     this.span.attribute(name, JSON.stringify(redact === undefined ? json : redact(json)) ?? "null")
   }
+}
+
+const plain = new WeakMap<Context.Context<never>, boolean>()
+
+/** Nothing is asked of spans made here: then one is made as Effect makes it, without a fiber. */
+const isPlain = (context: Context.Context<never>): boolean => {
+  const known = plain.get(context)
+  if (known !== undefined) return known
+  const is =
+    Context.get(context, References.TracerEnabled) &&
+    Context.get(context, References.TracerTimingEnabled) &&
+    Object.keys(Context.get(context, References.TracerSpanAnnotations)).length === 0 &&
+    Context.get(context, References.TracerSpanLinks).length === 0 &&
+    Context.get(context, Tracer.MinimumTraceLevel) === "All"
+  plain.set(context, is)
+  return is
 }
 
 const kindOf = (cause: Cause.Cause<unknown>): string => {

@@ -26,8 +26,8 @@ export interface Watch {
   readonly span: Tracer.AnySpan | undefined
   /** The tool was found, and the parameters are decoded. */
   readonly prepared: (prepared: PreparedCall) => void
-  /** Runs a stage. */
-  readonly stage: <A, E, R>(stage: Stage, effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /** Runs a stage: what `start` gives may have ended there and then. It is called where the call runs, and throws nothing. */
+  readonly stage: <A, E, R>(stage: Stage, start: () => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   /** The call has its terminal, which nobody has seen yet. */
   readonly ended: (terminal: Terminal) => void
 }

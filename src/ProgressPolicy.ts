@@ -30,7 +30,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as CallStage from "./CallStage.ts"
 import { type Body, bodyOf, type Emit, fromBody } from "./internal/Body.ts"
-import * as Current from "./internal/Current.ts"
+import { withCurrent } from "./internal/Prepared.ts"
 import type { PreparedCall } from "./ToolMiddleware.ts"
 import type { ToolStream } from "./ToolStream.ts"
 
@@ -124,14 +124,15 @@ export const apply = <P, A, E, R>(self: ToolStream<P, A, E, R>, policy: Progress
  */
 export const forCall = <A, E, R>(
   self: ToolStream<unknown, A, E, R>,
-  { call, tool }: PreparedCall
+  prepared: PreparedCall
 ): ToolStream<unknown, A, E, R> =>
   fromBody((emit) =>
-    Effect.withFiber((fiber) => {
-      const consumers = Context.get(fiber.context, CurrentProgressPolicy)
-      const current = Current.of(fiber.context)
-      const count = current?.call === call ? current : undefined
+    withCurrent(prepared, (current) => {
+      const { call, tool } = prepared
+      const consumers = current === undefined ? undefined : Context.get(current.outer, CurrentProgressPolicy)
       let body = bodyOf(self)
+      if (tool.progressPolicy === undefined && consumers === undefined) return body(emit)
+      const count = current?.call === call ? current : undefined
       if (tool.progressPolicy !== undefined) body = under(tool.progressPolicy, body, count)
       if (consumers !== undefined) {
         const asDeclared = consumers._tag === "Coalesce" && consumers.merge === undefined

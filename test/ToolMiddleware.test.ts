@@ -59,8 +59,11 @@ describe("ToolMiddleware", () => {
   it.effect("changes what is known of a call that is ended, the innermost first", () =>
     Effect.gen(function* () {
       const add = (name: string): ToolMiddleware.ToolMiddleware => {
-        const view = ToolMiddleware.mapPartial((partial) => ({ ...partial, value: [name, partial.value] }))
-        return (next) => (prepared) => view(next(prepared))
+        return (next) => (prepared) =>
+          ToolMiddleware.mapPartial(next(prepared), prepared, (partial) => ({
+            ...partial,
+            value: [name, partial.value]
+          }))
       }
       const hang: Play = () => ToolStream.withPartial(ToolStream.fromEffect(Effect.never), () => [1])
       const {

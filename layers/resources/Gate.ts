@@ -35,6 +35,8 @@ export interface Claim {
   readonly weight?: number | undefined
 }
 
+const none: ReadonlyMap<string, boolean> = new Map()
+
 /**
  * One who asked.
  *
@@ -47,7 +49,7 @@ export class Ticket {
   /** Who asks from inside has asked for something that this one runs. */
   readonly within: Ticket | undefined
   /** By key, whether it writes. */
-  keys: ReadonlyMap<string, boolean> = new Map()
+  keys: ReadonlyMap<string, boolean> = none
   /** Reasons why it still has to wait. That it is open is one. */
   blocked = 0
   /** It does not know yet all it asks for. */
@@ -86,7 +88,7 @@ const everything = ""
  */
 export class Gate {
   private readonly capacity: number
-  private readonly queues = new Namespace<Ticket>()
+  private readonly queues = new Namespace<Ticket>(everything)
   /** Those whose keys are free, but for whom there is no room: served in order, so that a heavy one is not passed by. */
   private readonly queued = new Set<Ticket>()
   private room: number
@@ -189,25 +191,26 @@ export class Gate {
   }
 
   private enter(ticket: Ticket, claim: Claim): void {
-    const keys = new Map([[everything, claim.exclusive === true]])
-    for (const key of claim.reads ?? []) keys.set(key, false)
-    for (const key of claim.writes ?? []) keys.set(key, true)
+    const keys = keysOf(claim)
     ticket.keys = keys
     ticket.blocked = ticket.open ? 1 : 0
     // What runs inside of another runs in its room.
     ticket.weight = ticket.isNested ? 0 : Math.min(claim.weight ?? 1, this.capacity)
-    for (const [key, writes] of keys) {
-      const queues = ticket.isNested ? this.namespaceFor(ticket, key, writes) : this.queues
-      if (queues === undefined) continue
-      if (queues === upgrade) {
-        ticket.blocked++
-        continue
-      }
-      const place = queues.add(key, ticket, writes, this.blocked)
-      ticket.places.push(place)
-      if (!place.eligible) ticket.blocked++
-    }
+    if (ticket.isNested || keys.size > 1) for (const [key, writes] of keys) this.queue(ticket, key, writes)
+    else this.place(ticket, this.queues, everything, keys.get(everything) === true)
     if (ticket.blocked === 0) this.admit(ticket)
+  }
+
+  private queue(ticket: Ticket, key: string, writes: boolean): void {
+    const queues = ticket.isNested ? this.namespaceFor(ticket, key, writes) : this.queues
+    if (queues === upgrade) ticket.blocked++
+    else if (queues !== undefined) this.place(ticket, queues, key, writes)
+  }
+
+  private place(ticket: Ticket, queues: Namespace<Ticket>, key: string, writes: boolean): void {
+    const place = queues.add(key, ticket, writes, this.blocked)
+    ticket.places.push(place)
+    if (!place.eligible) ticket.blocked++
   }
 
   /** Where a nested ticket queues for a key: nowhere, if somebody it is inside of shares it already. */
@@ -277,6 +280,18 @@ export class Gate {
     ticket.blocked++
     this.back(ticket)
   }
+}
+
+/** What most calls ask for, and what one does that runs alone. */
+const nothing: ReadonlyMap<string, boolean> = new Map([[everything, false]])
+const alone: ReadonlyMap<string, boolean> = new Map([[everything, true]])
+
+const keysOf = ({ exclusive, reads, writes }: Claim): ReadonlyMap<string, boolean> => {
+  if (reads === undefined && writes === undefined) return exclusive === true ? alone : nothing
+  const keys = new Map([[everything, exclusive === true]])
+  for (const key of reads ?? []) keys.set(key, false)
+  for (const key of writes ?? []) keys.set(key, true)
+  return keys
 }
 
 /** Stands for a key that would have to be held in another way than it is. */

@@ -33,7 +33,7 @@ export class CallClocks {
   private deadline = Infinity
   private idle: Idle | undefined
   /** How long it has waited so far, in ms. */
-  private readonly waited = { queue: 0, approval: 0 }
+  private waited: Record<"queue" | "approval", number> | undefined
 
   constructor(owner: Owner, limits: Limits) {
     this.owner = owner
@@ -54,7 +54,8 @@ export class CallClocks {
 
   /** Begins a wait. Gives what ends it. */
   wait(stage: "queue" | "approval"): () => void {
-    const { owner, waited } = this
+    const { owner } = this
+    const waited = (this.waited ??= { queue: 0, approval: 0 })
     const limitMs = this.limits[stage]
     const since = owner.clock.currentTimeMillisUnsafe()
     const timer =

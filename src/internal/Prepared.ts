@@ -8,6 +8,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { ErasedTool } from "../ErasedTool.ts"
+import { CurrentSession, type Session } from "../Session.ts"
 import { CurrentToolCall, type ToolCall } from "../ToolCall.ts"
 import type { PreparedCall } from "../ToolMiddleware.ts"
 import * as CanonicalJson from "./CanonicalJson.ts"
@@ -33,6 +34,10 @@ export class Prepared implements PreparedCall {
   get caller(): ToolCall | undefined {
     const { current } = this
     return current === undefined ? undefined : Option.getOrUndefined(Context.getOption(current.outer, CurrentToolCall))
+  }
+
+  get session(): Session {
+    return Context.get(this.current?.outer ?? Context.empty(), CurrentSession)
   }
 
   get parametersHash(): Effect.Effect<string> {

@@ -33,9 +33,12 @@ class Queue<O extends Owner<O>> {
   private readonly key: string
   private readonly queues: Map<string, Queue<O>>
 
-  constructor(key: string, queues: Map<string, Queue<O>>) {
+  private readonly stays: boolean
+
+  constructor(key: string, queues: Map<string, Queue<O>>, stays: boolean) {
     this.key = key
     this.queues = queues
+    this.stays = stays
   }
 
   /** Puts somebody in, and tells those who have to wait again. */
@@ -63,7 +66,7 @@ class Queue<O extends Owner<O>> {
     else before.after = after
     if (after === undefined) this.last = before
     else after.before = before
-    if (this.first === undefined) this.queues.delete(this.key)
+    if (this.first === undefined && !this.stays) this.queues.delete(this.key)
     // The front grows from where the gap is: everybody before it was eligible, or nobody behind it can be.
     for (let next = after; next !== undefined && !next.eligible && mayGo(next); next = next.after) {
       next.eligible = true
@@ -84,11 +87,17 @@ const mayGo = <O extends Owner<O>>({ before, writes }: Place<O>): boolean =>
  */
 export class Namespace<O extends Owner<O>> {
   private readonly queues = new Map<string, Queue<O>>()
+  /** The key that everybody asks for: its queue stays. */
+  private readonly common: string | undefined
+
+  constructor(common?: string) {
+    this.common = common
+  }
 
   add(key: string, owner: O, writes: boolean, blocked: (owner: O) => void): Place<O> {
     let queue = this.queues.get(key)
     if (queue === undefined) {
-      queue = new Queue(key, this.queues)
+      queue = new Queue(key, this.queues, key === this.common)
       this.queues.set(key, queue)
     }
     return queue.add(owner, writes, blocked)

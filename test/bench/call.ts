@@ -2,23 +2,27 @@
  * A trivial call, `{ text }` in and `{ text }` out, both validated. Ours is minted, looked up, decoded, run in a fiber
  * of its own and encoded, and ends with its one terminal.
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as AiTool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
+import * as Guards from "../../layers/Guards.ts"
 import * as Tool from "../../src/Tool.ts"
 import * as ToolCall from "../../src/ToolCall.ts"
 import * as ToolRegistry from "../../src/ToolRegistry.ts"
 import * as ToolRuntime from "../../src/ToolRuntime.ts"
 import * as ToolStream from "../../src/ToolStream.ts"
+import { WorkspaceFiles } from "../../src/WorkspaceFiles.ts"
 import { compare, type Comparison, type Contender, race } from "./race.ts"
 import * as Zod from "./zod.ts"
 
 const dispatch = "runtime.dispatch"
 const events = "runtime.events, collected"
 const typed = "runtime.call"
+const guarded = "runtime.dispatch, with all guards"
 const toolkit = "effect/ai Toolkit.handle, drained"
 const generator = "an async generator with zod in and out"
 
@@ -31,7 +35,10 @@ const vsToolkit: ReadonlyArray<Comparison> = [
 const vsGenerator: ReadonlyArray<Comparison> = [
   { id: "call.trivial.vs-zod-generator", ours: dispatch, theirs: generator, unit, floor: null }
 ]
-export const comparisons = [...vsGenerator, ...vsToolkit]
+const guards: ReadonlyArray<Comparison> = [
+  { id: "call.guarded.vs-toolkit", ours: guarded, theirs: toolkit, unit, floor: 8 }
+]
+export const comparisons = [...vsGenerator, ...vsToolkit, ...guards]
 
 const Text = Schema.Struct({ text: Schema.String })
 const text = "Hello."
@@ -52,6 +59,18 @@ const live = ToolRuntime.layer.pipe(
   Layer.provide(ToolRegistry.layer(Echo)),
   Layer.provide(EchoLive),
   Layer.merge(AiToolsLive)
+)
+
+/** Every guard, and none of them has anything to do. */
+const guardsLive = Guards.layerWith({
+  clocks: { defaults: { total: "1 hour", idle: "1 hour", queue: "1 hour", approval: "1 hour" } },
+  rates: { other: { limit: 1, window: "1 second" } }
+}).pipe(Layer.provide(Layer.mock(WorkspaceFiles, {})))
+
+const guardedLive = ToolRuntime.layer.pipe(
+  Layer.provide(guardsLive),
+  Layer.provide(ToolRegistry.layer(Echo)),
+  Layer.provide(EchoLive)
 )
 
 const check = (result: unknown) => {
@@ -86,6 +105,12 @@ export const measure = (rounds: number) =>
     })
     const minted = () => ToolCall.make({ name: "echo", parameters: { text } })
 
+    const behindGuards = Context.get(yield* Layer.build(guardedLive), ToolRuntime.ToolRuntime)
+    const oursGuarded = inOneFiber(
+      guarded,
+      () => Effect.flatMap(minted(), (call) => ToolStream.runResult(behindGuards.dispatch(call))),
+      ({ value }) => value
+    )
     const ours = inOneFiber(
       dispatch,
       () => Effect.flatMap(minted(), (call) => ToolStream.runResult(runtime.dispatch(call))),
@@ -123,9 +148,10 @@ export const measure = (rounds: number) =>
       }
     })
 
-    // Two races: the garbage of Toolkit would be collected in the other's samples.
+    // More than one race: the garbage of Toolkit would be collected in the others' samples.
     return yield* Effect.promise(async () => [
       ...compare(await race([ours, theirGenerator], { rounds }), vsGenerator),
-      ...compare(await race([ours, oursAsEvents, oursTyped, theirToolkit], { rounds }), vsToolkit)
+      ...compare(await race([ours, oursAsEvents, oursTyped, theirToolkit], { rounds }), vsToolkit),
+      ...compare(await race([oursGuarded, theirToolkit], { rounds }), guards)
     ])
   }).pipe(Effect.provide(live), Effect.scoped, Effect.runPromise)

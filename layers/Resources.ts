@@ -51,8 +51,7 @@ export const layerWith = ({ capacity, maxWaiting = 1024 }: Options): Layer.Layer
       const files = yield* Effect.serviceOption(WorkspaceFiles)
       const keysOf = files._tag === "Some" ? files.value.keys : undefined
       const gate = new Gate(capacity)
-      /** Of the calls that wait or run, by `callId`. */
-      const tickets = new Map<string, Ticket>()
+      const tickets = new ToolMiddleware.CallLocal<Ticket>()
 
       const admitted = (ticket: Ticket, { call, tool, parameters }: PreparedCall): Effect.Effect<void, ToolError> => {
         if (ticket.state === "inside") return Effect.void
@@ -76,23 +75,18 @@ export const layerWith = ({ capacity, maxWaiting = 1024 }: Options): Layer.Layer
 
       const holder: ToolMiddleware.Holder<Ticket, ToolError> = {
         acquire: (prepared) => {
-          const { call, caller, parameters, tool } = prepared
-          const asked = askedBy(tool, parameters)
+          const asked = askedBy(prepared.tool, prepared.parameters)
           const open = keysOf !== undefined && filesOf(asked).length > 0
           const claim = open ? named(asked, prepared.session) : claimOf(asked, (path) => [path])
-          const within = caller === undefined ? undefined : tickets.get(caller.callId)
-          const ticket = gate.arrive(claim, { open, within })
-          tickets.set(call.callId, ticket)
+          const ticket = gate.arrive(claim, open, tickets.ofCaller(prepared))
+          tickets.set(prepared, ticket)
           return ticket
         },
         before: (ticket, prepared) => {
           if (ticket.state === "inside") return undefined
           return keysOf !== undefined && ticket.open ? settled(keysOf, ticket, prepared) : admitted(ticket, prepared)
         },
-        release: (ticket, { call }) => {
-          tickets.delete(call.callId)
-          gate.leave(ticket)
-        }
+        release: (ticket) => gate.leave(ticket)
       }
       return (next) => (prepared) => ToolMiddleware.holding(next(prepared), prepared, holder)
     })

@@ -30,7 +30,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as CallStage from "./CallStage.ts"
 import { type Body, bodyOf, type Emit, fromBody } from "./internal/Body.ts"
-import { withCurrent } from "./internal/Prepared.ts"
+import { fromCall } from "./internal/Prepared.ts"
 import type { PreparedCall } from "./ToolMiddleware.ts"
 import type { ToolStream } from "./ToolStream.ts"
 
@@ -126,21 +126,19 @@ export const forCall = <A, E, R>(
   self: ToolStream<unknown, A, E, R>,
   prepared: PreparedCall
 ): ToolStream<unknown, A, E, R> =>
-  fromBody((emit) =>
-    withCurrent(prepared, (current) => {
-      const { call, tool } = prepared
-      const consumers = current === undefined ? undefined : Context.get(current.outer, CurrentProgressPolicy)
-      let body = bodyOf(self)
-      if (tool.progressPolicy === undefined && consumers === undefined) return body(emit)
-      const count = current?.call === call ? current : undefined
-      if (tool.progressPolicy !== undefined) body = under(tool.progressPolicy, body, count)
-      if (consumers !== undefined) {
-        const asDeclared = consumers._tag === "Coalesce" && consumers.merge === undefined
-        body = under(asDeclared ? { _tag: "Coalesce", merge: tool.mergeProgress } : consumers, body, count)
-      }
-      return body(emit)
-    })
-  )
+  fromCall(prepared, (emit: Emit<unknown>, current) => {
+    const { call, tool } = prepared
+    const consumers = current === undefined ? undefined : Context.get(current.outer, CurrentProgressPolicy)
+    let body = bodyOf(self)
+    if (tool.progressPolicy === undefined && consumers === undefined) return body(emit)
+    const count = current?.call === call ? current : undefined
+    if (tool.progressPolicy !== undefined) body = under(tool.progressPolicy, body, count)
+    if (consumers !== undefined) {
+      const asDeclared = consumers._tag === "Coalesce" && consumers.merge === undefined
+      body = under(asDeclared ? { _tag: "Coalesce", merge: tool.mergeProgress } : consumers, body, count)
+    }
+    return body(emit)
+  })
 
 const under = <P, A, E, R>(
   policy: ProgressPolicy<P>,

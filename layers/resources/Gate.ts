@@ -106,11 +106,11 @@ export class Gate {
 
   /**
    * Asks, at once: the order of arrival is the order of calls. One that is `open` does not know yet all it asks for,
-   * and is not let in before it was `settled`.
+   * and is not let in before it was `settled`. Of an `asker` that is inside it shares what that one holds.
    */
-  arrive(claim: Claim, options: { readonly open?: boolean; readonly within?: Ticket | undefined } = {}): Ticket {
-    const within = options.within?.state === "inside" ? options.within : undefined
-    const ticket = new Ticket(this.arrivals++, within, options.open === true)
+  arrive(claim: Claim, open = false, asker?: Ticket): Ticket {
+    const within = asker?.state === "inside" ? asker : undefined
+    const ticket = new Ticket(this.arrivals++, within, open)
     this.waiting++
     if (within !== undefined) (within.children ??= new Set()).add(ticket)
     this.enter(ticket, claim)
@@ -250,16 +250,18 @@ export class Gate {
     ticket.state = "queued"
     // What weighs nothing waits for no room.
     if (ticket.weight === 0) return this.let(ticket)
+    if (this.queued.size === 0 && ticket.weight <= this.room) return this.let(ticket)
     this.queued.add(ticket)
     this.letIn()
   }
 
   private letIn(): void {
-    for (const next of this.queued) {
-      if (next.weight > this.room) return
-      this.queued.delete(next)
-      this.let(next)
-    }
+    if (this.queued.size > 0)
+      for (const next of this.queued) {
+        if (next.weight > this.room) return
+        this.queued.delete(next)
+        this.let(next)
+      }
   }
 
   private let(ticket: Ticket): void {

@@ -16,6 +16,7 @@ type Timer = Fiber.Fiber<void>
 
 /** What the clocks ask of their call. */
 export interface Owner {
+  readonly limits: Limits
   readonly clock: Clock.Clock
   readonly acceptedAt: number
   /** Whether its tool runs, and is not waiting for anything around it. */
@@ -25,7 +26,6 @@ export interface Owner {
 }
 
 export class CallClocks {
-  limits: Limits
   private readonly owner: Owner
   private armed = false
   private totalTimer: Timer | undefined
@@ -35,13 +35,12 @@ export class CallClocks {
   /** How long it has waited so far, in ms. */
   private waited: Record<"queue" | "approval", number> | undefined
 
-  constructor(owner: Owner, limits: Limits) {
+  constructor(owner: Owner) {
     this.owner = owner
-    this.limits = limits
   }
 
-  set(limits: Limits): void {
-    this.limits = limits
+  /** The limits are others than they were. */
+  changed(): void {
     if (this.armed) this.armTotal()
   }
 
@@ -56,7 +55,7 @@ export class CallClocks {
   wait(stage: "queue" | "approval"): () => void {
     const { owner } = this
     const waited = (this.waited ??= { queue: 0, approval: 0 })
-    const limitMs = this.limits[stage]
+    const limitMs = owner.limits[stage]
     const since = owner.clock.currentTimeMillisUnsafe()
     const timer =
       limitMs === Infinity
@@ -70,8 +69,7 @@ export class CallClocks {
 
   /** The tool starts, and progress shows that it is not idle. */
   watch<P>(emit: Emit<P>): Emit<P> {
-    const limitMs = this.limits.idle
-    if (limitMs === Infinity) return emit
+    const limitMs = this.owner.limits.idle
     const idle = new Idle(this.owner, limitMs)
     this.idle = idle
     if (this.armed) idle.arm()
@@ -92,7 +90,8 @@ export class CallClocks {
   }
 
   private armTotal(): void {
-    const { owner, limits } = this
+    const { owner } = this
+    const { limits } = owner
     const deadline = owner.acceptedAt + limits.total
     if (deadline === this.deadline) return
     this.deadline = deadline

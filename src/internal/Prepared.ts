@@ -11,6 +11,8 @@ import type { ErasedTool } from "../ErasedTool.ts"
 import { CurrentSession, type Session } from "../Session.ts"
 import { CurrentToolCall, type ToolCall } from "../ToolCall.ts"
 import type { PreparedCall } from "../ToolMiddleware.ts"
+import type { ToolStream } from "../ToolStream.ts"
+import { type Emit, fromBody } from "./Body.ts"
 import * as CanonicalJson from "./CanonicalJson.ts"
 import * as Current from "./Current.ts"
 
@@ -53,13 +55,23 @@ export class Prepared implements PreparedCall {
 }
 
 /**
- * Runs with the call that a prepared call runs in, if it does: the one it knows, or, of one that a middleware made,
- * that of the fiber.
+ * A stream that knows the call it runs in, if there is one: that of the prepared call, or, of one that a middleware
+ * made, that of the fiber.
  *
  * @internal
  */
-export const withCurrent = <A, E, R>(
+export const fromCall = <P, A, E, R>(
   prepared: PreparedCall,
-  use: (current: Current.Current | undefined) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> =>
-  prepared instanceof Prepared ? use(prepared.current) : Effect.withFiber((fiber) => use(Current.of(fiber.context)))
+  run: (emit: Emit<P>, current: Current.Current | undefined) => Effect.Effect<A, E, R>
+): ToolStream<P, A, E, R> =>
+  prepared instanceof Prepared
+    ? fromBody((emit: Emit<P>) => run(emit, prepared.current))
+    : fromBody((emit: Emit<P>) => Effect.withFiber((fiber) => run(emit, Current.of(fiber.context))))
+
+/** The call that the runtime prepared. */
+export const currentOf = (prepared: PreparedCall): Current.Current | undefined =>
+  prepared instanceof Prepared ? prepared.current : undefined
+
+/** The call whose tool made it. */
+export const callerOf = (prepared: PreparedCall): Current.Current | undefined =>
+  prepared instanceof Prepared && prepared.current !== undefined ? Current.of(prepared.current.outer) : undefined

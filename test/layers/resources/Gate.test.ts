@@ -160,7 +160,7 @@ describe("Gate", () => {
         for (const [i, visitor] of visitors.entries()) {
           yield* TestClock.adjust(visitor.after)
           const visit = Effect.suspend(() => {
-            const ticket = gate.arrive({ writes: visitor.first }, { open: true })
+            const ticket = gate.arrive({ writes: visitor.first }, true)
             const use = Effect.suspend(() => {
               for (const other of inside) assert.isFalse(conflict(i, other), `${i} is inside with ${other}`)
               for (const other of settled) {
@@ -254,7 +254,7 @@ describe("Gate", () => {
         }
         const visit = (claim: Claim, within: Ticket | undefined, use: (ticket: Ticket) => Effect.Effect<void>) =>
           Effect.suspend(() => {
-            const ticket = gate.arrive(claim, { within })
+            const ticket = gate.arrive(claim, false, within)
             const leave = Effect.sync(() => {
               inside.delete(ticket)
               gate.leave(ticket)

@@ -15,6 +15,7 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as Layer from "effect/Layer"
+import * as CallStage from "../src/CallStage.ts"
 import * as BoundedContent from "../src/BoundedContent.ts"
 import { BoundedText, omissionToText } from "../src/BoundedText.ts"
 import { Spill, type Spilled, stateOf, type Store, toCall, toText } from "../src/Spill.ts"
@@ -83,7 +84,7 @@ const boundResult = (store: Store, result: ToolResult, limitBytes: number): Effe
   const bounded = BoundedContent.make(result.content, limitBytes)
   return bounded === undefined
     ? Exit.succeed(result)
-    : Effect.map(spill(store, bounded.whole), (spilled) => ({
+    : Effect.map(CallStage.within("drain", "the store of its output", spill(store, bounded.whole)), (spilled) => ({
         ...result,
         content: BoundedContent.withNote(bounded, whereOf(spilled, bounded.headBytes))
       }))

@@ -97,15 +97,25 @@ class WatchedCall implements Watch {
   private readonly context: Context.Context<never>
   private readonly options: Options
   private readonly clock: Clock.Clock
+  private readonly tracer: Tracer.Tracer
+  private readonly plain: boolean
+  /** A stage that ended where it was started: it is told as ended by what comes next. */
+  private last: { readonly span: Tracer.Span; readonly errorType: string | undefined } | undefined
   /** Stages that have not ended. */
-  private readonly open = new Set<Tracer.Span>()
+  private open: Set<Tracer.Span> | undefined
 
   constructor(call: ToolCall, context: Context.Context<never>, options: Options) {
     this.call = call
     this.context = context
     this.options = options
     this.clock = Context.get(context, Clock.Clock)
-    const span = this.make(`execute_tool ${call.name}`, Context.getOrUndefined(context, Tracer.ParentSpan))
+    this.tracer = Context.get(context, Tracer.Tracer)
+    this.plain = isPlain(context)
+    const span = this.make(
+      `execute_tool ${call.name}`,
+      Context.getOrUndefined(context, Tracer.ParentSpan),
+      this.clock.currentTimeNanosUnsafe()
+    )
     span.attribute("gen_ai.operation.name", "execute_tool")
     span.attribute("gen_ai.tool.name", call.name)
     span.attribute("gen_ai.tool.call.id", call.externalId ?? call.callId)
@@ -122,15 +132,19 @@ class WatchedCall implements Watch {
   }
 
   stage<A, E, R>(stage: Stage, start: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    const span = this.make(stage, this.span)
-    this.open.add(span)
+    const now = this.clock.currentTimeNanosUnsafe()
+    this.endLast(now)
+    const span = this.make(stage, this.span, now)
     const run = start()
     if (Exit.isExit(run)) {
-      this.end(span, Exit.isSuccess(run) ? undefined : kindOf(run.cause))
+      // To ask for the time costs as much as the rest of it.
+      this.last = { span, errorType: Exit.isSuccess(run) ? undefined : kindOf(run.cause) }
       return run
     }
+    ;(this.open ??= new Set()).add(span)
     return Effect.onExitPrimitive(Effect.provideService(run, Tracer.ParentSpan, span), (exit) => {
-      this.end(span, Exit.isSuccess(exit) ? undefined : kindOf(exit.cause))
+      this.open?.delete(span)
+      this.end(span, Exit.isSuccess(exit) ? undefined : kindOf(exit.cause), this.clock.currentTimeNanosUnsafe())
       return undefined
     }) as Effect.Effect<A, E, R>
   }
@@ -146,29 +160,33 @@ class WatchedCall implements Watch {
     const name = tool?.name ?? (failure === "ToolNotFound" ? other : this.call.name)
     durationOf(name, errorType).updateUnsafe(stats.durationMs / 1000, context)
     // What was interrupted before it began, or goes on although its call was given up.
-    for (const stage of this.open) this.end(stage, "Interrupted")
-    this.end(span, errorType)
+    const now = this.clock.currentTimeNanosUnsafe()
+    this.endLast(now)
+    for (const stage of this.open ?? []) this.end(stage, "Interrupted", now)
+    this.end(span, errorType, now)
+  }
+
+  private endLast(now: bigint): void {
+    const { last } = this
+    this.last = undefined
+    if (last !== undefined) this.end(last.span, last.errorType, now)
   }
 
   /** What the tool said of its failure is a result: only its kind is told. */
-  private end(span: Tracer.Span, errorType: string | undefined): void {
-    this.open.delete(span)
-    span.end(
-      this.clock.currentTimeNanosUnsafe(),
-      errorType === undefined ? Exit.void : Exit.fail(new Failed(errorType))
-    )
+  private end(span: Tracer.Span, errorType: string | undefined, now: bigint): void {
+    span.end(now, errorType === undefined ? Exit.void : Exit.fail(new Failed(errorType)))
   }
 
-  private make(name: string, parent: Tracer.AnySpan | undefined): Tracer.Span {
-    if (!isPlain(this.context)) {
+  private make(name: string, parent: Tracer.AnySpan | undefined, startTime: bigint): Tracer.Span {
+    if (!this.plain) {
       return Effect.runSyncWith(this.context)(Effect.makeSpan(name, parent === undefined ? { root: true } : { parent }))
     }
-    return Context.get(this.context, Tracer.Tracer).span({
+    return this.tracer.span({
       name,
       parent: parent === undefined ? Option.none() : Option.some(parent),
       annotations: Context.empty(),
       links: [],
-      startTime: this.clock.currentTimeNanosUnsafe(),
+      startTime,
       kind: "internal",
       root: parent === undefined,
       sampled: parent?.sampled ?? true

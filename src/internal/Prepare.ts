@@ -19,20 +19,21 @@ import * as Repair from "./Repair.ts"
 import * as WellFormed from "./WellFormed.ts"
 
 /** @internal */
-export const prepare = (
-  tool: Registrable,
-  running: Call,
-  invocation: Invocation
-): ToolStream<unknown, ToolResult, ToolError> =>
-  fromBody((emit) =>
-    now(memberOf(tool, running.call), (member) =>
-      now(decode(member, running.call), (parameters) => {
+export const prepare =
+  (running: Call, invocation: Invocation) =>
+  (tool: Registrable): ToolStream<unknown, ToolResult, ToolError> =>
+    fromBody((emit) => {
+      const go = (member: ErasedTool, parameters: unknown) => {
         const prepared = new Prepared(running.call, member, parameters, running)
         const refusal = running.prepared(prepared, member.clocks?.(parameters))
         return refusal === undefined ? bodyOf(invocation(prepared))(emit) : Exit.fail(refusal)
-      })
-    )
-  )
+      }
+      if ("choose" in tool) {
+        const member = Effect.mapError(tool.choose, (reason) => fromReason(running.call, reason))
+        return Effect.flatMap(member, (member) => now(decode(member, running.call), (value) => go(member, value)))
+      }
+      return now(decode(tool, running.call), (value) => go(tool, value))
+    })
 
 /**
  * Runs a tool without a runtime: decoded and encoded, but unguarded.
@@ -44,16 +45,13 @@ export const execute = (tool: ErasedTool, call: ToolCall): ToolStream<unknown, T
     now(decode(tool, call), (parameters) => bodyOf(tool.run(new Prepared(call, tool, parameters, undefined)))(emit))
   )
 
-const memberOf = (tool: Registrable, call: ToolCall): Effect.Effect<ErasedTool, ToolError> =>
-  "choose" in tool ? Effect.mapError(tool.choose, (reason) => fromReason(call, reason)) : Exit.succeed(tool)
-
 const decode = (tool: ErasedTool, call: ToolCall): Effect.Effect<unknown, ToolError> => {
   if (call.malformed !== undefined) return refuse(call, [{ path: [], message: call.malformed }])
   const illFormed = WellFormed.firstIllFormed(call.parameters)
   if (illFormed !== undefined) return refuse(call, [{ path: illFormed, message: WellFormed.complaint }])
   const decoded = tool.decode(call.parameters)
   return Exit.isExit(decoded) && Exit.isSuccess(decoded)
-    ? Exit.succeed(decoded.value)
+    ? (decoded as Exit.Exit<unknown>)
     : Effect.catch(decoded, (issues) => {
         const repaired = Repair.repair(call.parameters, tool.descriptor.parametersSchema)
         return repaired === call.parameters

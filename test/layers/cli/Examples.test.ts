@@ -30,4 +30,13 @@ describe.concurrent("examples", { timeout: 30_000 }, () => {
     assert.include(stdout, '"value":{"total":7}')
     assert.include(stdout, '"_tag":"InvalidParameters"')
   })
+
+  it("telemetry.ts prints the spans and the histogram that it exports", async () => {
+    const file = path.join(repository, "examples/telemetry.ts")
+    const { stderr, stdout } = await promisify(execFile)(process.execPath, [file])
+    assert.strictEqual(stderr, "")
+    assert.match(stdout, /^\/v1\/traces {2}long division$/m)
+    assert.strictEqual(stdout.match(/^\/v1\/traces {2}execute_tool divide$/gm)?.length, 3)
+    assert.match(stdout, /^\/v1\/metrics {2}gen_ai.execute_tool.duration$/m)
+  })
 })

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as References from "effect/References"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import { fromReason, PermissionDenied } from "../src/ToolError.ts"
@@ -118,6 +119,77 @@ describe("ToolMiddleware", () => {
       assert.strictEqual(hashes[0], hashes[1])
       assert.strictEqual(new Set(hashes).size, 3)
       assert.match(hashes[0]!, /^[0-9a-f]{64}$/)
+    })
+  )
+
+  it.effect("what is held is given back once the call has ended, between whichever operations it is cancelled", () =>
+    Effect.gen(function* () {
+      let held = 0
+      const open = new Set<object>()
+      const holder: ToolMiddleware.Holder<object> = {
+        acquire: () => {
+          const ticket = {}
+          held++
+          open.add(ticket)
+          return ticket
+        },
+        release: (ticket) => {
+          open.delete(ticket)
+        }
+      }
+      const tools: ReadonlyArray<Play> = [
+        succeeds,
+        () => ToolStream.callback((emit) => Effect.as(emit(1), [1])),
+        () => ToolStream.fromEffect(Effect.die("bug")),
+        () => ToolStream.fromEffect(Effect.never)
+      ]
+      const { runtime: r } = yield* runtime(Object.fromEntries(tools.map((tool, n) => [`${n}`, tool])), {
+        middleware: [(next) => (prepared) => ToolMiddleware.holding(next(prepared), prepared, holder)]
+      })
+      let id = 0
+      for (const [n] of tools.entries()) {
+        for (const operations of [4, 5, 6, 7, 2048]) {
+          for (let turns = 0; turns < 16; turns++) {
+            const { callId } = call(`${id++}`)
+            const reader = yield* start(
+              Stream.provideService(r.events(call(callId, `${n}`)), References.MaxOpsBeforeYield, operations)
+            )
+            for (let turn = 0; turn < turns; turn++) yield* Effect.yieldNow
+            // It may not have been accepted yet.
+            while (reader.pollUnsafe() === undefined) yield* Effect.andThen(r.cancel(callId, "test"), Effect.yieldNow)
+            assert.strictEqual(open.size, 0, `tool ${n}, ${operations} operations, ${turns} turns`)
+          }
+        }
+      }
+      assert.isAbove(held, 200)
+    })
+  )
+
+  it.effect("what is kept with a call is there for the calls that its tool makes, and for no other", () =>
+    Effect.gen(function* () {
+      const local = new ToolMiddleware.CallLocal<string>()
+      const seen: Array<unknown> = []
+      let inner: Effect.Effect<unknown> = Effect.void
+      const { runtime: r } = yield* runtime(
+        { outer: () => ToolStream.fromEffect(Effect.suspend(() => Effect.as(inner, [1]))), inner: succeeds },
+        {
+          middleware: [
+            (next) => (prepared) => {
+              seen.push([prepared.call.name, prepared.caller?.callId, local.ofCaller(prepared)])
+              local.set(prepared, `kept with ${prepared.call.callId}`)
+              return next(prepared)
+            }
+          ]
+        }
+      )
+      inner = Stream.runDrain(r.events(call("2", "inner")))
+      yield* Stream.runDrain(r.events(call("1", "outer")))
+      yield* inner
+      assert.deepStrictEqual(seen, [
+        ["outer", undefined, undefined],
+        ["inner", "1", "kept with 1"],
+        ["inner", undefined, undefined]
+      ])
     })
   )
 })

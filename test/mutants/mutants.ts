@@ -21,6 +21,8 @@ const body = "internal/Body.ts"
 const call = "internal/Call.ts"
 const stream = "ToolStream.ts"
 const erasure = "ErasedTool.ts"
+const policy = "ProgressPolicy.ts"
+const clocks = "internal/CallClocks.ts"
 
 export const mutants: ReadonlyArray<Mutant> = [
   mutant(
@@ -88,28 +90,28 @@ export const mutants: ReadonlyArray<Mutant> = [
   mutant(
     "a reader that leaves lets the call run",
     "ToolRuntime.ts",
-    "const leave = Effect.suspend(() => (begun instanceof Call ? begun.leave() : Effect.void))",
+    "const leave = Effect.suspend(() => (begun instanceof Call ? (begun.leave() ?? Effect.void) : Effect.void))",
     "const leave = Effect.void"
   ),
   mutant(
     "a reader that runs the body and leaves lets the call run",
     "ToolRuntime.ts",
-    "return Effect.onExit(all, () => (begun instanceof Call ? begun.leave() : Effect.void))",
+    "return Effect.onExitPrimitive(all, () => (begun instanceof Call ? begun.leave() : undefined))",
     "return all"
   ),
   mutant(
     "the clocks of the caller are not asked",
-    "ToolRuntime.ts",
-    "running.limit(Context.get(context, CurrentClocks))",
-    ""
+    call,
+    "resolve(this.call.name, declared, Context.get(this.outer, CurrentClocks))",
+    "resolve(this.call.name, declared, {})"
   ),
-  mutant("the clocks of the tool are not asked", "internal/Prepare.ts", "running.limit(member.clocks(parameters))", ""),
+  mutant("the clocks of the tool are not asked", "internal/Prepare.ts", "member.clocks?.(parameters)", "undefined"),
   mutant("a malformed call is decoded", "internal/Prepare.ts", "call.malformed !== undefined", "false"),
   mutant(
     "the member of a family is not asked for",
     "internal/Prepare.ts",
-    "Effect.mapError(tool.choose, (reason) => fromReason(call, reason))",
-    "(Exit.succeed(tool) as never)"
+    "Effect.mapError(tool.choose, (reason) => fromReason(running.call, reason))",
+    "Effect.die(tool)"
   ),
   mutant(
     "unknown keys are let through",
@@ -124,8 +126,18 @@ export const mutants: ReadonlyArray<Mutant> = [
     'onExcessProperty: "error"'
   ),
   mutant("cancel does not interrupt", call, "this.fiber?.interruptUnsafe()", ""),
-  mutant("no grace period", call, "this.graceTimer = this.later(this.grace, () => this.detach())", ""),
-  mutant("the grace is over at once", call, "this.later(this.grace, ", "this.later(0, "),
+  mutant(
+    "no grace period",
+    call,
+    "if (grace !== Infinity) this.graceTimer = this.later(grace, () => this.detach())",
+    ""
+  ),
+  mutant(
+    "the grace is over at once",
+    call,
+    "this.later(grace, () => this.detach())",
+    "this.later(0, () => this.detach())"
+  ),
   mutant(
     "a late end is delivered",
     call,
@@ -154,9 +166,9 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   mutant(
     "a started call says that it was not executed",
-    "ToolMiddleware.ts",
-    "Current.of(fiber.context)?.started(prepared.call)",
-    ""
+    call,
+    "this.startedAt ??= this.clock.currentTimeMillisUnsafe()\n    const",
+    "const"
   ),
   mutant("a call that waits says that it was stopped", call, 'this.running ? "stopped" : "not-started"', '"stopped"'),
   mutant(
@@ -165,16 +177,26 @@ export const mutants: ReadonlyArray<Mutant> = [
     "partial === undefined || encodePartial === undefined",
     "true"
   ),
-  mutant("of two clocks the later holds", call, "if (deadline >= this.deadline) return", ""),
+  mutant("of two clocks the later holds", "internal/Limits.ts", "a < b ? a : b", "a < b ? b : a"),
   mutant("seq does not rise", call, "this.seq++", "this.seq"),
-  mutant("what was dropped counts as delivered", call, "delivered: emitted - dropped", "delivered: emitted"),
-  mutant("the tool may go on after progress that does not fit", erasure, "if (spoilt !== undefined) return told()", ""),
+  mutant(
+    "what was dropped counts as delivered",
+    call,
+    "delivered: handoff.emitted - handoff.dropped",
+    "delivered: handoff.emitted"
+  ),
+  mutant(
+    "the tool may go on after progress that does not fit",
+    erasure,
+    "this.spoilt === undefined ? this.encoded(chunk, 0, []) : this.told()",
+    "this.encoded(chunk, 0, [])"
+  ),
   mutant("progress that does not fit does not interrupt", erasure, "own?.end(ending)", ""),
   mutant(
     "a success that does not fit is let through",
     erasure,
-    '(issue) => Exit.fail(fromReason(call, invalid("success", issue)("completed", known())))',
-    "() => reported(success, success)"
+    '(issue) => Exit.fail(fromReason(this.call, invalid("success", issue)("completed", this.known())))',
+    "() => this.reported(success, success)"
   ),
   mutant("a ToolError inside is a defect", erasure, "reason.defect instanceof ToolError", "(false as boolean)"),
   mutant("a success is never an error", erasure, "tool.isError?.(success as never) ?? false", "false"),
@@ -214,6 +236,74 @@ export const mutants: ReadonlyArray<Mutant> = [
     "internal/Current.ts",
     "viewPartial === undefined ? encoded : viewPartial(encoded)",
     "true ? encoded : encoded"
+  ),
+  mutant(
+    "what a policy holds is not handed over at the end",
+    policy,
+    "onSuccess: (value) => Effect.as(slot.drain, value)",
+    "onSuccess: (value) => Effect.succeed(value)"
+  ),
+  mutant("what is merged is not counted", policy, "      count.merged++\n", ""),
+  mutant(
+    "what is left over is not counted",
+    policy,
+    "if (this.take() !== undefined) this.count.omitted++",
+    "this.take()"
+  ),
+  mutant(
+    "what a detached call holds is not counted",
+    call,
+    "const omitted = this.omitted + this.held",
+    "const omitted = this.omitted"
+  ),
+  mutant("a sample does not wait", policy, "if (left <= 0) return Effect.void", "return Effect.void"),
+  mutant(
+    "the idle clock runs while progress waits for its reader",
+    clocks,
+    "if (this.waiting > 0 || !owner.runs) this.since = now",
+    "if (!owner.runs) this.since = now"
+  ),
+  mutant(
+    "the idle clock runs around the tool",
+    clocks,
+    "if (this.waiting > 0 || !owner.runs) this.since = now",
+    "if (this.waiting > 0) this.since = now"
+  ),
+  mutant(
+    "progress does not show that a tool is not idle",
+    clocks,
+    "this.waiting--\n    this.since = this.owner.clock.currentTimeMillisUnsafe()",
+    "this.waiting--"
+  ),
+  mutant(
+    "waits do not add up",
+    clocks,
+    "waited[stage] += Math.max(0, owner.clock.currentTimeMillisUnsafe() - since)",
+    ""
+  ),
+  mutant("a wait has no clock", clocks, "limitMs === Infinity\n", "limitMs > 0\n"),
+  mutant(
+    "a clock outlives its call",
+    clocks,
+    "  stop(): void {\n    this.totalTimer?.interruptUnsafe()",
+    "  stop(): void {"
+  ),
+  mutant(
+    "a default cannot be replaced",
+    "internal/Limits.ts",
+    'ofTool === undefined || isDefault(ofTool) ? undefined : ms(name, ofTool, "tool")',
+    'ofTool === undefined ? undefined : ms(name, isDefault(ofTool) ? ofTool.byDefault : ofTool, "tool")'
+  ),
+  mutant("caps are exceeded", "internal/Limits.ts", "limits[name] = Math.min(limits[name], caps[name])", ""),
+  mutant("a clock may be anything", "internal/Limits.ts", "value >= 1 && value <= longest", "true"),
+  mutant("a stage is not told", call, "this.waits = [...this.waits, wait]", ""),
+  mutant("what a tool says of being killed is not heard", "Detached.ts", "current.kills = [...current.kills, own]", ""),
+  mutant("a secret is let through", "internal/Redaction.ts", "if (isRedacted(ast)) return hidden", ""),
+  mutant(
+    "what is held is not given back if its effect never ran",
+    "ToolMiddleware.ts",
+    "    current?.atEnd(release)\n",
+    ""
   ),
   mutant("deep text is parsed", "internal/ParametersText.ts", "depth(text) > maxDepth", "false")
 ]

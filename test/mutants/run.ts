@@ -37,6 +37,7 @@ const tests = [
   "test/ToolCall",
   "test/ToolMiddleware",
   "test/Clocks",
+  "test/ProgressPolicy",
   "test/Arguments",
   "test/Bounded",
   "test/SpillQuota",

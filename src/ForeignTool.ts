@@ -230,8 +230,8 @@ const report = (erased: ErasedTool, prepared: PreparedCall): ReturnType<ErasedTo
         returned = result
       }
     }
-    const { attempt, call, caller, parametersHash, session, tool } = prepared
-    return erased.run({ attempt, call, caller, parametersHash, session, tool, parameters: started }).pipe(
+    const { attempt, call, caller, origin, parametersHash, session, tool } = prepared
+    return erased.run({ attempt, call, caller, origin, parametersHash, session, tool, parameters: started }).pipe(
       ToolStream.map((result) => ({ ...result, value: returned?.value ?? null })),
       ToolStream.mapError((error) =>
         error.reason._tag === "InvalidOutput" && error.reason.what === "success" && hasContent(returned)

@@ -21,10 +21,10 @@ import * as WellFormed from "./WellFormed.ts"
 /** @internal */
 export const prepare =
   (running: Call, invocation: Invocation) =>
-  (tool: Registrable): ToolStream<unknown, ToolResult, ToolError> =>
+  (tool: Registrable, origin: string): ToolStream<unknown, ToolResult, ToolError> =>
     fromBody((emit) => {
       const go = (member: ErasedTool, parameters: unknown) => {
-        const prepared = new Prepared(running.call, member, parameters, running)
+        const prepared = new Prepared(running.call, member, parameters, running, origin)
         const refusal = running.prepared(prepared, member.clocks?.(parameters))
         return refusal === undefined ? bodyOf(invocation(prepared))(emit) : Exit.fail(refusal)
       }
@@ -42,7 +42,9 @@ export const prepare =
  */
 export const execute = (tool: ErasedTool, call: ToolCall): ToolStream<unknown, ToolResult, ToolError> =>
   fromBody((emit) =>
-    now(decode(tool, call), (parameters) => bodyOf(tool.run(new Prepared(call, tool, parameters, undefined)))(emit))
+    now(decode(tool, call), (parameters) =>
+      bodyOf(tool.run(new Prepared(call, tool, parameters, undefined, undefined)))(emit)
+    )
   )
 
 const decode = (tool: ErasedTool, call: ToolCall): Effect.Effect<unknown, ToolError> => {

@@ -22,11 +22,19 @@ export class Prepared implements PreparedCall {
   readonly tool: ErasedTool
   readonly parameters: unknown
   readonly attempt = 1
+  readonly origin: string | undefined
   /** Undefined outside of a runtime. */
   readonly current: Current.Current | undefined
   private hash: string | undefined
 
-  constructor(call: ToolCall, tool: ErasedTool, parameters: unknown, current: Current.Current | undefined) {
+  constructor(
+    call: ToolCall,
+    tool: ErasedTool,
+    parameters: unknown,
+    current: Current.Current | undefined,
+    origin: string | undefined
+  ) {
+    this.origin = origin
     this.call = call
     this.tool = tool
     this.parameters = parameters

@@ -87,9 +87,9 @@ const odd = [
   "fi"
 ]
 
+/** None that takes the path away: the programs that are found then are real. */
 const wrappers = [
   "env",
-  "env -i",
   "env -u x --",
   "env x=1",
   "timeout 5",
@@ -99,7 +99,6 @@ const wrappers = [
   "nohup",
   "stdbuf -oL",
   "command",
-  "command -p",
   "builtin",
   "builtin command",
   "exec",
@@ -165,7 +164,7 @@ export const line = (next: () => number): string => {
     if (kind < 0.9) return `trap '${list(0).replaceAll("'", "")}' EXIT`
     if (kind < 0.95) return `${word(depth)} ${words(depth)}${tail}`
     return pick([
-      "cd /",
+      "cd .",
       "set -e",
       "alias ls=rm",
       "shopt -s expand_aliases",

@@ -17,11 +17,11 @@ export interface RecordingShell extends Disposable {
   readonly run: (line: string) => Promise<Ran>
 }
 
-/** Ends the record of a call; no line of these tests has it in an argument. */
+/** Ends the record of a call. Each is a file: two that write to one at a time would be mixed up. */
 const end = "\u0001"
 
 const recorder = `#!/bin/bash -p
-printf '%s\\0' "\${0##*/}" "$@" $'${"\\001"}' >> "$RECORD"
+printf '%s\\0' "\${0##*/}" "$@" $'${"\\001"}' > "\${0%/bin/*}/record/$$.$RANDOM$RANDOM"
 `
 
 /** What is real in there: programs that run others. */
@@ -45,24 +45,25 @@ export const make = (programs: ReadonlyArray<string>): RecordingShell => {
         fs.mkdirSync(cwd, { recursive: true })
         fs.writeFileSync(path.join(cwd, "there"), "")
         const record = path.join(place, "record")
-        fs.writeFileSync(record, "")
+        fs.mkdirSync(record)
+        fs.symlinkSync(bin, path.join(place, "bin"))
         const child = execFile(
           path.join(bin, "bash"),
           ["-c", line],
-          { cwd, env: { PATH: bin, HOME: cwd, RECORD: record }, timeout: 5_000, killSignal: "SIGKILL" },
+          { cwd, env: { PATH: path.join(place, "bin"), HOME: cwd }, timeout: 5_000, killSignal: "SIGKILL" },
           // How it ends says nothing: many of the lines are not bash.
           () =>
             resolve({
               calls: fs
-                .readFileSync(record, "utf8")
-                .split(`\0${end}\0`)
-                .slice(0, -1)
-                .map((call) => call.split("\0")),
+                .readdirSync(record)
+                .map((file) => fs.readFileSync(path.join(record, file), "utf8"))
+                // What runs in the background may still be writing.
+                .flatMap((call) => (call.endsWith(`\0${end}\0`) ? [call.slice(0, -3).split("\0")] : [])),
               written: fs.readdirSync(cwd).filter((name) => name !== "there")
             })
         )
         child.stdin?.end()
       }),
-    [Symbol.dispose]: () => fs.rmSync(root, { recursive: true, force: true })
+    [Symbol.dispose]: () => fs.rmSync(root, { recursive: true, force: true, maxRetries: 10 })
   }
 }

@@ -73,7 +73,10 @@ describe("a command line", () => {
 
   it("made at random from the grammar is analysed without a failure", () => {
     const next = RandomLine.random(7)
-    for (let count = 0; count < 3_000; count++) ShellCommand.analyse(RandomLine.line(next))
+    for (let count = 0; count < 3_000; count++) {
+      const line = RandomLine.line(next)
+      assert.strictEqual(ShellCommand.analyse(line).line, line)
+    }
   })
 })
 

@@ -61,6 +61,7 @@ describe("bench", () => {
       "call.trivial.vs-toolkit",
       "call.events.vs-toolkit",
       "call.typed.vs-toolkit",
+      "call.guarded.vs-toolkit",
       "grep.200mb.vs-rg",
       "grep.200mb.rss-growth",
       "read_file.line-1m.vs-sed",

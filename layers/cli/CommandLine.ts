@@ -56,11 +56,11 @@ const options = {
   ),
   cancelAfter: ms("cancel-after", "Cancel each call so long after its acceptance"),
   timeout: ms("timeout", "How long each call may take, from its acceptance to its end"),
-  yes: toggle("yes", "Allow every call without asking"),
+  yes: toggle("yes", "Allow every call that no rule denies, without asking"),
   allow: Flag.String("allow").pipe(
     Flag.atLeast(0),
     Flag.withMetavar("RULE"),
-    Flag.withDescription("Allow the calls that match the rule without asking; may be repeated")
+    Flag.withDescription("Allow what the rule says, as in 'bash(git status *)', without asking; may be repeated")
   )
 }
 
@@ -74,14 +74,14 @@ type Options = Command.Command.Config.Infer<typeof options>
 /**
  * Builds what the options ask for and uses it. Whoever ends the program before it is built has started no call.
  */
-const withTools = <E, R>({ plugins, workspace }: Options, use: Effect.Effect<boolean, E, R>) =>
+const withTools = <E, R>({ allow, plugins, workspace, yes }: Options, use: Effect.Effect<boolean, E, R>) =>
   Effect.scoped(
     Effect.gen(function* () {
       const status = yield* ExitStatus.ExitStatus
       const signals = yield* Signals
       const Toolbox = yield* Effect.promise(() => import("./Toolbox.ts"))
       const toolbox = yield* Effect.raceFirst(
-        Effect.asSome(Layer.build(Toolbox.layer({ plugins, workspace }))),
+        Effect.asSome(Layer.build(Toolbox.layer({ allow, plugins, workspace, yes }))),
         Effect.as(signals.first, Option.none())
       )
       const succeeded = Option.isSome(toolbox) && (yield* Effect.provide(use, toolbox.value))

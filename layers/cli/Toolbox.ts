@@ -16,18 +16,26 @@ import * as Guards from "../Guards.ts"
 import * as Ports from "../node/Ports.ts"
 import type { PluginFailed } from "../Plugins.ts"
 import { UsageError } from "./ExitStatus.ts"
+import * as Permitted from "./Permitted.ts"
 import * as PlatformReason from "./PlatformReason.ts"
 
 /**
  * @category layers
  * @since 0.1.0
  */
-export const layer = (options: { readonly workspace: string; readonly plugins: ReadonlyArray<string> }) =>
+export const layer = (
+  options: Omit<Permitted.Options, "workspace"> & {
+    readonly workspace: string
+    readonly plugins: ReadonlyArray<string>
+  }
+) =>
   Layer.unwrap(
     Effect.gen(function* () {
       const workspace = yield* workspaceAt(options.workspace)
       const tools = Layer.provideMerge(Builtin.registry, Ports.layer)
       return ToolRuntime.layer.pipe(
+        // Nearest to the runtime: what is not permitted waits for nothing, and what waits for a person holds nothing.
+        Layer.provide(Permitted.layer({ ...options, workspace })),
         Layer.provide(Guards.layer),
         Layer.provideMerge(yield* withPlugins(tools, options.plugins)),
         // Below all of it: what a plugin does when it is loaded belongs to the session, too.

@@ -47,21 +47,32 @@ export class Grants extends Context.Service<
 const defaultExpiry: Duration.Input = "30 days"
 
 /**
- * In memory: those for always end with the program.
+ * Grants in memory, for a store that keeps those for always elsewhere.
  *
- * @category layers
+ * @category models
  * @since 0.1.0
  */
-export const layerMemory = (options?: {
+export interface Memory {
+  readonly grants: Grants["Service"]
+  /** What was granted before, until a time in ms since 1970. */
+  readonly remember: (granted: Granted, expires: number) => void
+  readonly expiryMs: number
+}
+
+/**
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (options?: {
   /** How long a grant for always holds. Default: 30 days. */
   readonly expiry?: Duration.Input | undefined
-}): Layer.Layer<Grants> =>
-  Layer.sync(Grants, () => {
+}): Effect.Effect<Memory> =>
+  Effect.sync(() => {
     const expiryMs = Duration.toMillis(Duration.fromInputUnsafe(options?.expiry ?? defaultExpiry))
     /** By what is granted, when it expires, in ms of the clock. */
     const always = new Map<string, number>()
     const sessions = new WeakMap<Scope.Scope, Set<string>>()
-    return Grants.of({
+    const grants = Grants.of({
       add: (granted, extent, session) =>
         Effect.gen(function* () {
           const key = keyOf(granted)
@@ -86,6 +97,19 @@ export const layerMemory = (options?: {
           return false
         })
     })
+    return { grants, remember: (granted, expires) => always.set(keyOf(granted), expires), expiryMs }
   })
+
+/**
+ * In memory: those for always end with the program.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerMemory = (options?: Parameters<typeof make>[0]): Layer.Layer<Grants> =>
+  Layer.effect(
+    Grants,
+    Effect.map(make(options), ({ grants }) => grants)
+  )
 
 const keyOf = ({ parametersHash, tool }: Granted): string => `${parametersHash} ${tool}`

@@ -17,6 +17,13 @@ export interface Ended {
   readonly stderr: string
 }
 
+export interface Options {
+  readonly stdin?: string
+  readonly cwd?: string
+  /** The folder of the user's configuration. Without one, every call is allowed. */
+  readonly configuration?: string
+}
+
 /** A started program. It is killed should a test forget it. */
 export class Program implements AsyncDisposable {
   stdout = ""
@@ -25,9 +32,14 @@ export class Program implements AsyncDisposable {
   private readonly child
   private readonly watchers = new Set<() => void>()
 
-  constructor(args: ReadonlyArray<string>, options: { readonly stdin?: string; readonly cwd?: string } = {}) {
-    this.child = spawn(process.execPath, [path.join(repository, "layers/cli/main.ts"), ...args], {
+  constructor(args: ReadonlyArray<string>, options: Options = {}) {
+    const calls = args[0] === "call" || args[0] === "run"
+    const asks = options.configuration !== undefined || args.includes("--yes")
+    const permitted = calls && !asks ? [...args, "--yes"] : args
+    this.child = spawn(process.execPath, [path.join(repository, "layers/cli/main.ts"), ...permitted], {
       cwd: options.cwd ?? repository,
+      // Whose machine it is has no rules here.
+      env: { ...process.env, XDG_CONFIG_HOME: options.configuration ?? "/nowhere" },
       stdio: ["pipe", "pipe", "pipe"]
     })
     const { stderr, stdin, stdout } = this.child
@@ -89,10 +101,7 @@ export class Program implements AsyncDisposable {
 }
 
 /** Runs to the end. */
-export const toolstream = async (
-  args: ReadonlyArray<string>,
-  options: { readonly stdin?: string; readonly cwd?: string } = {}
-): Promise<Ended> => {
+export const toolstream = async (args: ReadonlyArray<string>, options: Options = {}): Promise<Ended> => {
   await using program = new Program(args, { stdin: "", ...options })
   return await program.ended
 }

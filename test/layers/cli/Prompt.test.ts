@@ -1,0 +1,87 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Queue from "effect/Queue"
+import * as Stdio from "effect/Stdio"
+import * as Stream from "effect/Stream"
+import * as Prompt from "../../../layers/cli/Prompt.ts"
+import { StandardStreams } from "../../../layers/node/StandardStreams.ts"
+import { Permission, type Question } from "../../../src/Permission.ts"
+
+const question = (id: string): Question => ({
+  call: { callId: id, sessionId: "1", externalId: id, name: "bash", parameters: {} },
+  title: "Run a shell command",
+  text: `echo ${id}`,
+  why: ["no rule allows it"],
+  parametersHash: ""
+})
+
+/** Somebody who types, and sees what is said. */
+const terminal = Effect.gen(function* () {
+  const typed = yield* Queue.unbounded<Uint8Array, "ended">()
+  const said: Array<string> = []
+  const streams = Layer.succeed(
+    StandardStreams,
+    StandardStreams.of({ write: () => Effect.void, talk: (text) => Effect.sync(() => void said.push(text)) })
+  )
+  const stdin = Stream.orDie(Stream.fromQueue(typed).pipe(Stream.catch(() => Stream.empty)))
+  const context = yield* Layer.build(Layer.provide(Prompt.layer, [streams, Stdio.layerTest({ stdin })]))
+  const ask = (id: string) =>
+    Effect.forkChild(Effect.flatMap(Effect.provideContext(Permission, context), (ask) => ask(question(id))))
+  const type = (text: string) => Queue.offer(typed, new TextEncoder().encode(text))
+  const until = (holds: (said: string) => boolean) =>
+    Effect.promise(async () => {
+      while (!holds(said.join(""))) await new Promise((resolve) => setTimeout(resolve, 1))
+    })
+  return { ask, type, until, said, end: Queue.fail(typed, "ended") }
+})
+
+describe("Prompt", () => {
+  it.live("understands what is answered, and asks again what it does not", () =>
+    Effect.gen(function* () {
+      const { ask, said, type, until } = yield* terminal
+      const answers: Array<unknown> = []
+      for (const [n, lines] of [["y\n"], ["S\n"], ["always\n"], ["n\n"], ["maybe\n", "no: too early\n"]].entries()) {
+        const fiber = yield* ask(`call ${n}`)
+        yield* until((said) => said.includes(`echo call ${n}\n`))
+        for (const line of lines) yield* type(line)
+        answers.push(yield* Fiber.join(fiber))
+      }
+      assert.deepStrictEqual(answers, [
+        { _tag: "Allowed", extent: "once" },
+        { _tag: "Allowed", extent: "session" },
+        { _tag: "Allowed", extent: "always" },
+        { _tag: "Denied", by: "the user", why: "no reason was given" },
+        { _tag: "Denied", by: "the user", why: "too early" }
+      ])
+      assert.include(said.join(""), "no rule allows it")
+    })
+  )
+
+  it.live("asks one after another; who is interrupted is no longer asked, and the next one is", () =>
+    Effect.gen(function* () {
+      const { ask, said, type, until } = yield* terminal
+      const first = yield* ask("first")
+      yield* until((said) => said.includes("echo first\n"))
+      const second = yield* ask("second")
+      yield* Effect.sleep(5)
+      assert.notInclude(said.join(""), "echo second")
+      yield* Fiber.interrupt(first)
+      yield* until((said) => said.includes("echo second\n"))
+      assert.include(said.join(""), "(no longer asked)")
+      yield* type("y\n")
+      assert.deepStrictEqual(yield* Fiber.join(second), { _tag: "Allowed", extent: "once" })
+    })
+  )
+
+  it.live("the end of the input is a no", () =>
+    Effect.gen(function* () {
+      const { ask, end, until } = yield* terminal
+      const fiber = yield* ask("first")
+      yield* until((said) => said.includes("echo first\n"))
+      yield* end
+      assert.deepStrictEqual(yield* Fiber.join(fiber), { _tag: "Denied", by: "the user", why: "the input has ended" })
+    })
+  )
+})

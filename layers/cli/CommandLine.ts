@@ -200,9 +200,34 @@ const run = Command.make(
   ])
 )
 
+const permissions = Command.make(
+  "permissions",
+  {
+    ...options,
+    name: Argument.String("NAME").pipe(Argument.withDescription("The tool")),
+    parameters: Argument.String("JSON").pipe(Argument.withDescription("Its parameters"), Argument.withDefault("{}"))
+  },
+  (given) =>
+    withTools(
+      given,
+      Effect.gen(function* () {
+        const Explain = yield* Effect.promise(() => import("./Explain.ts"))
+        return yield* Explain.run(given)
+      })
+    )
+).pipe(
+  Command.withShortDescription("Explain what is decided of a call"),
+  Command.withDescription(
+    "Says what the rules decide of a call: which rule, where it stands, and why. Nothing is run, and nobody is asked."
+  ),
+  Command.withExamples([
+    { command: `toolstream permissions bash '{"command":"git status | head"}'`, description: "Would it be asked for?" }
+  ])
+)
+
 const command = Command.make("toolstream").pipe(
   Command.withDescription("Runs the tools that AI agents call: progress as it comes, then exactly one result."),
-  Command.withSubcommands([list, call, run])
+  Command.withSubcommands([list, call, run, permissions])
 )
 
 const reading = <R>(what: string, bytes: Stream.Stream<Uint8Array, PlatformError, R>) =>

@@ -20,7 +20,7 @@ const folders = () => {
     )
   const call = (name: string, parameters: unknown, ...flags: ReadonlyArray<string>) =>
     toolstream(["call", name, JSON.stringify(parameters), "--workspace", workspace, ...flags], { configuration })
-  return { root, workspace, rules, call, remove: () => fs.rmSync(root, { recursive: true }) }
+  return { root, configuration, workspace, rules, call, remove: () => fs.rmSync(root, { recursive: true }) }
 }
 
 describe.concurrent("permissions of the command line", { timeout: 60_000 }, () => {
@@ -84,6 +84,23 @@ describe.concurrent("permissions of the command line", { timeout: 60_000 }, () =
     const flag = await call("bash", { command: "ls" }, "--allow", "bash(ls")
     assert.strictEqual(flag.status, 2)
     assert.match(flag.stderr, /--allow:1:\d+: the rule bash\(ls is not valid/)
+    remove()
+  })
+
+  it("`permissions` says which rule decides, where it stands and why, and runs nothing", async () => {
+    const { call, configuration, remove, rules, workspace } = folders()
+    rules("user", '{ "allow": ["bash(echo *)"], "deny": ["bash(rm *)"] }')
+    rules("workspace", '{ "allow": ["bash(id)"] }')
+    const explain = (command: string) =>
+      toolstream(["permissions", "bash", JSON.stringify({ command }), "--workspace", workspace], { configuration })
+    const allowed = await explain("echo a > made.txt")
+    assert.strictEqual(allowed.status, 0, allowed.stderr)
+    assert.match(allowed.stdout, /no rule allows > made.txt: a file that the shell writes needs a rule of its own/)
+    assert.match(allowed.stdout, /so it is asked for/)
+    assert.match(allowed.stdout, /left out.*allow bash\(id\) \(.*\.toolstream\/permissions\.json:1:\d+\)/)
+    assert.match((await explain("echo a; rm b")).stdout, /^denied: rm b is under deny bash\(rm \*\) \(.*:1:\d+\)/)
+    assert.isFalse(fs.existsSync(path.join(workspace, "made.txt")))
+    assert.strictEqual((await call("bash", { command: "echo a" })).status, 0)
     remove()
   })
 })

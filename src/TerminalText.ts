@@ -15,6 +15,7 @@
  * @since 0.1.0
  */
 import { BoundedText, type Rendered } from "./BoundedText.ts"
+import { isPlain } from "./internal/PlainBytes.ts"
 
 /**
  * Longest control sequence, in UTF-16 code units; what goes on longer is text
@@ -32,32 +33,6 @@ const maxString = 64 * 1024
  */
 // oxlint-disable-next-line no-control-regex
 const control = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g
-
-/** Of each byte, whether it is a control character other than tab and line feed, or not ASCII. */
-const special = Uint8Array.from({ length: 256 }, (_, byte) =>
-  (byte >= 0x20 && byte < 0x7f) || byte === 0x09 || byte === 0x0a ? 0 : 1
-)
-
-/** Whether no byte is special. Four at a time: of a flood, this is what costs most. */
-const isPlain = (bytes: Uint8Array): boolean => {
-  const { buffer, byteOffset, length } = bytes
-  const first = Math.min(length, (4 - (byteOffset & 3)) & 3)
-  const words = new Int32Array(buffer, byteOffset + first, (length - first) >> 2)
-  const last = first + words.length * 4
-  for (let at = 0; at < first; at++) if (special[bytes[at]!] !== 0) return false
-  for (let index = 0; index < words.length; index++) {
-    const word = words[index]!
-    const ascii = word & 0x7f7f7f7f
-    // In the highest bit of each byte: it is set; adding 1 sets it, as for DEL; adding 0x60 does not, as below a blank.
-    if (((word | (ascii + 0x01010101) | ~(ascii + 0x60606060)) & 0x80808080) === 0) continue
-    const at = first + index * 4
-    if ((special[bytes[at]!]! | special[bytes[at + 1]!]! | special[bytes[at + 2]!]! | special[bytes[at + 3]!]!) !== 0) {
-      return false
-    }
-  }
-  for (let at = last; at < length; at++) if (special[bytes[at]!] !== 0) return false
-  return true
-}
 
 /** Bytes up to which the decoder takes longer to begin than to decode: a line, which somebody may wait for. */
 const maxLine = 128

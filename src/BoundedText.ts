@@ -177,17 +177,17 @@ export class BoundedText {
 }
 
 /**
- * Cuts a text into pieces of at most 16 KiB each, between code points. Of ASCII the length is known.
+ * Cuts a text into pieces of at most 16 KiB each, between code points.
  *
  * @category converting
  * @since 0.1.0
  */
-export const pieces = (text: string, isAscii = false): ReadonlyArray<string> => {
+export const pieces = (text: string): ReadonlyArray<string> => {
   // A UTF-16 code unit is at most three bytes.
-  if (text.length * (isAscii ? 1 : 3) <= scratch.length) return text === "" ? [] : [text]
+  if (text.length * 3 <= scratch.length) return text === "" ? [] : [text]
   const cut: Array<string> = []
   for (let from = 0; from < text.length;) {
-    const read = isAscii ? scratch.length : encoder.encodeInto(text.slice(from), scratch).read
+    const { read } = encoder.encodeInto(text.slice(from), scratch)
     cut.push(text.slice(from, from + read))
     from += read
   }

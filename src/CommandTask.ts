@@ -13,6 +13,7 @@
  *
  * @since 0.1.0
  */
+import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -303,7 +304,7 @@ class Running implements Tasks.Task, Foreground {
 
   /** Until the command has exited and its output is read. */
   private readonly run: Effect.Effect<void> = Effect.suspend(() =>
-    Stream.runForEach(this.child.output, (output) => this.take(output)).pipe(
+    Stream.runForEachArray(this.child.output, (outputs) => this.takeAll(outputs)).pipe(
       Effect.andThen(Effect.suspend(() => this.viewer?.end ?? Effect.void)),
       Effect.andThen(this.child.exit),
       Effect.flatMap((exit) => {
@@ -316,6 +317,13 @@ class Running implements Tasks.Task, Foreground {
 
   private get viewer(): Viewer | undefined {
     return this.owner === "call" ? this.place.viewer : undefined
+  }
+
+  /** Nearly always one. */
+  private takeAll(outputs: NonEmptyReadonlyArray<Output>): Effect.Effect<void> {
+    return outputs.length === 1
+      ? this.take(outputs[0])
+      : Effect.forEach(outputs, (output) => this.take(output), { discard: true })
   }
 
   private take(output: Output): Effect.Effect<void> {

@@ -14,7 +14,7 @@
  *
  * @since 0.1.0
  */
-import { BoundedText, type Rendered } from "./BoundedText.ts"
+import { BoundedText, maxPieceBytes, type Rendered } from "./BoundedText.ts"
 import { isPlain } from "./internal/PlainBytes.ts"
 
 /**
@@ -36,6 +36,9 @@ const control = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g
 
 /** Bytes up to which the decoder takes longer to begin than to decode: a line, which somebody may wait for. */
 const maxLine = 128
+
+/** For bytes that are known to be ASCII. It keeps nothing between two calls. */
+const ascii = new TextDecoder()
 
 type State = "text" | "escape" | "sequence" | "string" | "stringEscape"
 
@@ -61,10 +64,21 @@ export class TerminalDecoder {
     return this.filter(text)
   }
 
-  /** The text of plain bytes, which is what they say; undefined if these are not, or continue what was not. */
-  decodePlain(bytes: Uint8Array): string | undefined {
+  /**
+   * The text of plain bytes, which is what they say, in pieces of at most 16 KiB; undefined if these are not, or continue
+   * what was not.
+   */
+  decodePlain(bytes: Uint8Array): ReadonlyArray<string> | undefined {
     if (this.state !== "text" || this.unfinished || !isPlain(bytes)) return undefined
-    return bytes.length <= maxLine ? String.fromCharCode(...bytes) : this.decoder.decode(bytes, { stream: true })
+    const { length } = bytes
+    if (length <= maxLine) return length === 0 ? [] : [String.fromCharCode(...bytes)]
+    if (length <= maxPieceBytes) return [ascii.decode(bytes)]
+    // Not cut from one: a string of more than 128 KiB is memory that the kernel gives, clears and takes back.
+    const pieces: Array<string> = []
+    for (let from = 0; from < length; from += maxPieceBytes) {
+      pieces.push(ascii.decode(bytes.subarray(from, from + maxPieceBytes)))
+    }
+    return pieces
   }
 
   /** What an incomplete last character stands for. To be called once, last. */

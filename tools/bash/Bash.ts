@@ -249,7 +249,7 @@ class Screen {
     const plain = decoder.decodePlain(bytes)
     if (plain === undefined) return this.show(stream, decoder.decode(bytes))
     this.text.writePlain(bytes)
-    return pieces(plain, true).map((text) => ({ stream, text }))
+    return plain.map((text) => ({ stream, text }))
   }
 
   /** No more comes of this stream. */

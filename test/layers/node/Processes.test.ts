@@ -310,13 +310,10 @@ describe("Processes on Node", () => {
         )
         yield* eventually(() => fs.existsSync(path.join(directory, "count")) && count() > 0)
         // It stands still when two looks, some time apart, see the same.
-        let before = -1
-        yield* eventually(() => {
-          const now = count()
-          const same = now === before
-          before = now
-          return same
-        }).pipe(Effect.delay(200))
+        for (let before = -1; before !== count();) {
+          before = count()
+          yield* Effect.sleep(200)
+        }
         assert.isBelow(count(), 20)
         assert.strictEqual((yield* collect(process)).stdout.length, 65_536 * 300)
       })

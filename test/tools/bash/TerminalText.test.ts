@@ -26,8 +26,8 @@ const showPlainly = (chunks: Iterable<Uint8Array>, limit: number) => {
       text += slowly
       screen.write(slowly)
     } else {
-      text += decoded
-      plain += decoded.length
+      text += decoded.join("")
+      plain += decoded.join("").length
       screen.writePlain(chunk)
     }
   }

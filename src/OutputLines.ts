@@ -13,33 +13,9 @@
  *
  * @since 0.1.0
  */
+import { isPlain } from "./internal/PlainBytes.ts"
 import * as PlainText from "./PlainText.ts"
 import { TerminalDecoder } from "./TerminalText.ts"
-
-/**
- * Whether there is nothing in it but printable ASCII, tab and line feed, as in most output. Four bytes at a time: looking
- * for control characters in the text takes more than all the rest.
- */
-const isPrintable = (bytes: Uint8Array): boolean => {
-  const { buffer, byteOffset, length } = bytes
-  const start = Math.min(length, -byteOffset & 3)
-  const words = (length - start) >> 2
-  for (let i = 0; i < start; i++) if (!isPrintableByte(bytes[i]!)) return false
-  if (words > 0) {
-    const view = new Int32Array(buffer, byteOffset + start, words)
-    for (let word = 0; word < words; word++) {
-      const x = view[word]!
-      // The sign bits of bytes under 0x20, over 0x7e, and of some that follow these.
-      if ((((x - 0x20202020) & ~x) | x | (x + 0x01010101)) & 0x80808080) {
-        for (let i = start + word * 4, end = i + 4; i < end; i++) if (!isPrintableByte(bytes[i]!)) return false
-      }
-    }
-  }
-  for (let i = start + words * 4; i < length; i++) if (!isPrintableByte(bytes[i]!)) return false
-  return true
-}
-
-const isPrintableByte = (byte: number): boolean => (byte >= 0x20 ? byte < 0x7f : byte === 0x0a || byte === 0x09)
 
 /** Shared: nothing is in it between two uses. */
 const ascii = new TextDecoder()
@@ -70,7 +46,7 @@ export class OutputLines {
 
   /** Keeps nothing of `bytes`. */
   write(bytes: Uint8Array): void {
-    if (!isPrintable(bytes)) {
+    if (!isPlain(bytes)) {
       this.read(this.decoder.decode(bytes))
       this.between = bytes[bytes.length - 1] === 0x0a
       return

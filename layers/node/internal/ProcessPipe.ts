@@ -7,7 +7,7 @@
  * - What is taken is valid until `release`, and what is in it then is not what was.
  *
  * It begins with Node's `data`, a fresh buffer for each chunk. A pipe that brings more while its reader keeps up goes on
- * with one buffer that is used again and again: `onread`, see docs/decisions/0012.
+ * with one buffer that is used again and again: `onread`, see docs/decisions/0014.
  *
  * @since 0.1.0
  */

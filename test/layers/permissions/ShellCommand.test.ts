@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Schema from "effect/Schema"
-import * as path from "node:path"
 import * as ShellCommand from "../../../layers/permissions/ShellCommand.ts"
 import * as RandomLine from "./RandomLine.ts"
 import * as RecordingShell from "./RecordingShell.ts"
@@ -82,7 +81,7 @@ describe("a command line", () => {
 
 /** Whether a call is what the part says: what is open may be any number of words. */
 const isCall = (part: ShellCommand.Part, [name, ...given]: ReadonlyArray<string>): boolean => {
-  if (part._tag !== "Command" || path.posix.basename(part.program) !== name) return false
+  if (part._tag !== "Command" || part.program.slice(part.program.lastIndexOf("/") + 1) !== name) return false
   const fits = (words: ReadonlyArray<ShellCommand.Word>, given: ReadonlyArray<string>): boolean => {
     const [word, ...rest] = words
     if (word === undefined) return given.length === 0

@@ -42,7 +42,6 @@ class Walk {
   private moves = false
 
   script(source: string, place: Omit<Place, "source">): void {
-    if (place.depth > deepest) return this.give(source, "it is nested too deeply to be read")
     const script = Bash.parse(source)
     this.visit(script, { ...place, source })
   }
@@ -173,7 +172,6 @@ class Walk {
     const { value: target } = word
     const duplicates = node.operator === ">&" || node.operator === "<&"
     if (duplicates && /^(?:\d+-?|-)$/.test(target)) return
-    if (node.operator === "<&") return this.give(text, "it is not known which file this is")
     if (/^\/dev\/(?:null|stdin|stdout|stderr|tty|fd\/\d+)$/.test(target)) return
     const kind = /^\/+dev\/+(?:tcp|udp)\//.test(target) ? "network" : node.operator === "<" ? "read" : "write"
     this.add({ _tag: "Redirection", kind, target, text } satisfies Redirection)

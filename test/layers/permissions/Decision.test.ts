@@ -43,6 +43,7 @@ describe("commands that rules allow", () => {
     ["find . -name '*.ts' -exec cat {} +", ["bash(find *)", "bash(cat *)"]],
     ["ls | xargs echo", ["bash(ls)", "bash(xargs *)", "bash(echo *)"]],
     ["sudo ls", ["bash(sudo *)", "bash(ls)"]],
+    ["command -v rm", ["bash(command *)", "deny bash(rm *)"]],
     ["ls 2>&1", ["bash(ls)"]],
     ["ls 2> /dev/null", ["bash(ls)"]],
     ["cat < x", ["bash(cat)"]],
@@ -88,7 +89,15 @@ describe("commands that rules allow", () => {
     ["echo x", "bash(echo '*')"],
     ["ls", "bash(l *)"],
     ["python -W error evil.py", "bash(python script.py *)"],
+    ["python -W error evil.py", "bash(python -W error *)"],
     ["python -c 'print(2)'", "bash(python -c *)"],
+    ["echo x | psql db", "bash(psql db)"],
+    ["python", "bash(python)"],
+    ["python -", "bash(python -)"],
+    ["bash /dev/stdin", "bash(bash /dev/stdin)"],
+    ["psql db", "bash(psql db)"],
+    ["python ~/x.py", "bash(python *)"],
+    ["rg --pre=x a", "bash(rg --pre=* *)"],
     ["", "bash(*)"],
     ["# nothing", "bash(*)"]
   ])("%s is not allowed by %s", (line, text) => {

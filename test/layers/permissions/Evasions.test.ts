@@ -220,6 +220,7 @@ describe("shells and interpreters", () => {
     [
       ["sh -c 'rm x'", "Denied"],
       ["bash -c 'rm x'", "Denied"],
+      ["BASH -c 'rm x'", "Denied"],
       ["bash -ec 'rm x'", "Denied"],
       ["bash -e -c 'rm x'", "Denied"],
       ["bash -o pipefail -c 'rm x'", "Denied"],
@@ -318,7 +319,7 @@ describe("what changes the meaning of names", () => {
 describe("builtins that do more than they say", () => {
   check(
     [
-      "alias a=b",
+      "alias 'a=b'",
       "unalias a",
       "shopt -s expand_aliases",
       "enable -f ./x.so ls",
@@ -346,6 +347,7 @@ describe("builtins that do more than they say", () => {
       "wait -p PATH",
       "export LD_PRELOAD=x",
       "export x=y",
+      "export LC_ALL=x",
       "jobs; LD_PRELOAD=x"
     ].map((line) => [`${line}; ls`, "Undecided"]),
     ...everything
@@ -400,6 +402,7 @@ describe("wrappers", () => {
     ["find . -exec sh -c '{}' \\;", "Undecided"],
     ["find . -exec {} \\;", "Undecided"],
     ["find . -exec sh {} \\;", "Undecided"],
+    ["find . -exec cat --x={} \\;", "Undecided"],
     ["find . -delete", "Undecided"],
     ["find . -fprintf build/x %p", "Undecided"],
     ["watch rm x", "Denied"],

@@ -13,6 +13,7 @@ describe("a command line", () => {
       "git status",
       "> out.txt"
     ])
+    assert.deepStrictEqual(texts("find . -exec ls + x \\;").at(-1), "ls + x")
     assert.deepStrictEqual(texts("NO_COLOR=1 env A=b sh -c 'ls; rm x' | tee y"), [
       "NO_COLOR=1",
       "NO_COLOR=1 env A=b sh -c 'ls; rm x'",

@@ -98,6 +98,7 @@ describe("commands that rules allow", () => {
     ["psql db", "bash(psql db)"],
     ["python ~/x.py", "bash(python *)"],
     ["rg --pre=x a", "bash(rg --pre=* *)"],
+    ["> /dev/tcp/a.org/80", "bash(> /dev/**)"],
     ["", "bash(*)"],
     ["# nothing", "bash(*)"]
   ])("%s is not allowed by %s", (line, text) => {
@@ -142,6 +143,10 @@ describe("a decision", () => {
   it("is not an allow for a call of which it is not told what a deny would look at", () => {
     assert.strictEqual(decide(["*", "deny bash(rm *)"], "bash", { _tag: "Whole" })._tag, "Undecided")
     assert.strictEqual(decide(["*", "deny write_file(x)"], "write_file", paths())._tag, "Undecided")
+  })
+
+  it("denies a connection by what denies the file that stands for it", () => {
+    assert.strictEqual(judge(["*", "deny bash(> /dev/tcp/**)"], "cat < /dev/tcp/a.org/80")._tag, "Denied")
   })
 
   it("does not allow a line that is not literal, even by a rule for everything", () => {

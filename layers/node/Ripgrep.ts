@@ -355,16 +355,19 @@ const exists = (path: string) =>
     (stats) => stats !== undefined
   )
 
-interface Exit {
+interface Ended {
   readonly code: number
   readonly signal: NodeJS.Signals | null
+}
+
+interface Exit extends Ended {
   readonly talk: Talk
 }
 
 interface Run<A> {
   /** What was made of the output; whoever pulls gets all that came since. */
   readonly found: Stream.Stream<A, SearchFailed>
-  readonly exit: Effect.Effect<Exit>
+  readonly exit: Effect.Effect<Exit, SearchFailed>
   readonly stdin: Writable | null
 }
 
@@ -376,42 +379,45 @@ const start = Effect.fnUntraced(function* <A>(
   read: (bytes: Uint8Array, found: Array<A>) => void,
   input: "ignore" | "pipe" = "ignore"
 ): Effect.fn.Return<Run<A>, SearchFailed, Scope.Scope> {
-  const output = yield* Effect.mapError(TailedOutput.open, (code) => other(`no temporary file (${code})`))
-  const { child, exit } = yield* Effect.acquireRelease(
-    Effect.callback<
-      { readonly child: ChildProcess; readonly gone: Promise<unknown>; readonly exit: Effect.Effect<Exit> },
-      SearchFailed
-    >((resume) => {
+  const open = Effect.mapError(TailedOutput.open, (code) => other(`no temporary file (${code})`))
+  const output = yield* open
+  // `--debug` is written in pieces, some twenty for the least search: each would wake this process, too.
+  const said = yield* open
+  const { child, gone } = yield* Effect.acquireRelease(
+    Effect.callback<{ readonly child: ChildProcess; readonly gone: Promise<Ended> }, SearchFailed>((resume) => {
       // Nothing of the environment changes what ripgrep does, once it reads no configuration.
-      const child = spawn(program, args, { cwd, stdio: [input, output.fd, "pipe", handle?.fd ?? "ignore"] })
+      const child = spawn(program, args, { cwd, stdio: [input, output.fd, said.fd, handle?.fd ?? "ignore"] })
       // It may end before it has read all.
       child.stdin?.on("error", () => {})
-      const talk = new Talk()
-      child.stderr!.on("data", (bytes: Buffer) => talk.push(bytes))
-      const gone = new Promise<unknown>((done) =>
-        child.once("exit", () => {
+      const gone = new Promise<Ended>((done) =>
+        child.once("exit", (code, signal) => {
+          said.end()
           output.end()
-          done(undefined)
+          done({ code: code ?? 0, signal })
         })
-      )
-      const closed = new Promise<Exit>((done) =>
-        child.once("close", (code, signal) => done({ code: code ?? 0, signal, talk: talk.finish() }))
       )
       child.once("error", (cause) => resume(Effect.fail(unavailable(cause.message))))
       child.once("spawn", () => {
-        output.attach({ signal: (signal) => child.kill(signal) })
-        resume(Effect.succeed({ child, gone, exit: Effect.promise(() => closed) }))
+        const writer = { signal: (signal: NodeJS.Signals) => child.kill(signal) }
+        output.attach(writer)
+        said.attach(writer)
+        resume(Effect.succeed({ child, gone }))
       })
     }),
     ({ child, gone }) =>
-      Effect.promise(() => {
-        child.stderr!.destroy()
+      Effect.promise<unknown>(() => {
         child.stdin?.destroy()
         if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve()
         child.kill("SIGKILL")
         return gone
       })
   )
+  // Whether or not anybody pulls: it is little that is kept.
+  const heard = yield* Effect.forkScoped(listen(said))
+  const exit = Effect.map(Effect.all([Effect.promise(() => gone), Fiber.join(heard)]), ([ended, talk]): Exit => ({
+    ...ended,
+    talk
+  }))
   return { found: foundIn(output, read), exit, stdin: child.stdin }
 })
 
@@ -441,15 +447,32 @@ const foundIn = <A>(
   return Stream.fromPull(Effect.succeed(Effect.suspend(() => pull)))
 }
 
+/** Hears all that ripgrep says beside its output, up to its end. */
+const listen = (said: TailedOutput.TailedOutput): Effect.Effect<Talk, SearchFailed> =>
+  Effect.suspend(() => {
+    const talk = new Talk()
+    const hear: Effect.Effect<Talk, SearchFailed> = Effect.flatMap(
+      Effect.try({ try: () => said.read(), catch: other }),
+      (bytes) => {
+        if (bytes !== undefined) talk.push(bytes)
+        else if (said.finished) return Effect.succeed(talk.finish())
+        return bytes === undefined ? Effect.andThen(said.more, hear) : hear
+      }
+    )
+    return hear
+  })
+
 /** What ripgrep says beside its output: complaints, and, because of `--debug`, what it does. */
 class Talk {
   /** Something was left out because of an ignore file. */
   ignored = false
   complaints = ""
   private line = ""
+  /** A read may end within a code point. */
+  private readonly decoder = new TextDecoder()
 
-  push(bytes: Buffer): void {
-    const lines = (this.line + bytes.toString()).split("\n")
+  push(bytes: Uint8Array): void {
+    const lines = (this.line + this.decoder.decode(bytes, { stream: true })).split("\n")
     this.line = lines.pop()!
     for (const line of lines) this.take(line)
   }

@@ -41,7 +41,7 @@ interface Writer {
  * @since 0.1.0
  */
 export class TailedOutput {
-  /** To be the program's standard output. */
+  /** To be the program's standard output, or what it says beside it. */
   readonly fd: number
   private offset = 0
   private ended = false
@@ -103,7 +103,8 @@ export class TailedOutput {
 
   private look(): void {
     const { ahead } = this
-    if (ahead > maxAhead && !this.stopped) {
+    // Again at every look: the reader of another output of the writer may have let it go on.
+    if (ahead > maxAhead) {
       this.stopped = true
       this.writer?.signal("SIGSTOP")
     }

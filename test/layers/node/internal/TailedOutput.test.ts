@@ -61,6 +61,26 @@ describe("TailedOutput", () => {
     })
   )
 
+  it.live("stops a writer again that the reader of its other output let go on", () =>
+    Effect.gen(function* () {
+      const output = yield* TailedOutput.open
+      const child = yield* run(output, `head -c ${600 * megabyte} /dev/zero`)
+      const until = (states: string) =>
+        Effect.repeat(
+          Effect.sync(() => state(child.pid!)),
+          { until: (state) => states.includes(state) }
+        )
+      assert.strictEqual(yield* until("TZ"), "T")
+      const { size } = fs.fstatSync(output.fd)
+      child.kill("SIGCONT")
+      yield* Effect.repeat(
+        Effect.sync(() => fs.fstatSync(output.fd).size),
+        { until: (now) => now > size }
+      )
+      assert.strictEqual(yield* until("TZ"), "T")
+    })
+  )
+
   it.live("is closed with its scope, also while the writer is stopped", () =>
     Effect.gen(function* () {
       const before = fs.readdirSync("/proc/self/fd").length

@@ -42,16 +42,12 @@ const defaultLimit = 100_000
 export const layerWith = ({ limitBytes = defaultLimit }: Options): Layer.Layer<never> =>
   ToolMiddleware.layer(
     Effect.map(Spill, (store): ToolMiddleware.ToolMiddleware => {
-      const bounded = (partial: Partial) => boundPartial(partial, limitBytes)
-      const onSuccess = (result: ToolResult) => boundResult(store, result, limitBytes)
-      const onFailure = (error: ToolError) => Effect.flatMap(boundError(store, error, limitBytes), Effect.fail)
-      return (next) => (prepared) =>
-        ToolMiddleware.around(ToolMiddleware.mapPartial(next(prepared), prepared, bounded), (start) => {
-          const run = start()
-          return Exit.isExit(run) && Exit.isSuccess(run)
-            ? onSuccess(run.value as ToolResult)
-            : Effect.matchEffect(run, { onSuccess, onFailure })
-        })
+      const bounded: ToolMiddleware.Conclusion = {
+        success: (result) => boundResult(store, result, limitBytes),
+        failure: (error) => Effect.flatMap(boundError(store, error, limitBytes), Effect.fail),
+        partial: (partial) => boundPartial(partial, limitBytes)
+      }
+      return (next) => (prepared) => ToolMiddleware.concluding(next(prepared), prepared, bounded)
     })
   )
 

@@ -30,7 +30,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as CallStage from "./CallStage.ts"
 import { type Body, bodyOf, type Emit, fromBody } from "./internal/Body.ts"
-import { fromCall } from "./internal/Prepared.ts"
+import { currentOf, fromCall } from "./internal/Prepared.ts"
 import type { PreparedCall } from "./ToolMiddleware.ts"
 import type { ToolStream } from "./ToolStream.ts"
 
@@ -125,13 +125,14 @@ export const apply = <P, A, E, R>(self: ToolStream<P, A, E, R>, policy: Progress
 export const forCall = <A, E, R>(
   self: ToolStream<unknown, A, E, R>,
   prepared: PreparedCall
-): ToolStream<unknown, A, E, R> =>
-  fromCall(prepared, (emit: Emit<unknown>, current) => {
-    const { call, tool } = prepared
-    const consumers = current === undefined ? undefined : Context.get(current.outer, CurrentProgressPolicy)
-    let body = bodyOf(self)
-    if (tool.progressPolicy === undefined && consumers === undefined) return body(emit)
+): ToolStream<unknown, A, E, R> => {
+  const { call, tool } = prepared
+  const known = currentOf(prepared)
+  const consumers = known === undefined ? undefined : Context.get(known.outer, CurrentProgressPolicy)
+  if (tool.progressPolicy === undefined && consumers === undefined) return self
+  return fromCall(prepared, (emit: Emit<unknown>, current) => {
     const count = current?.call === call ? current : undefined
+    let body = bodyOf(self)
     if (tool.progressPolicy !== undefined) body = under(tool.progressPolicy, body, count)
     if (consumers !== undefined) {
       const asDeclared = consumers._tag === "Coalesce" && consumers.merge === undefined
@@ -139,6 +140,7 @@ export const forCall = <A, E, R>(
     }
     return body(emit)
   })
+}
 
 const under = <P, A, E, R>(
   policy: ProgressPolicy<P>,

@@ -61,10 +61,11 @@ describe("ToolMiddleware", () => {
     Effect.gen(function* () {
       const add = (name: string): ToolMiddleware.ToolMiddleware => {
         return (next) => (prepared) =>
-          ToolMiddleware.mapPartial(next(prepared), prepared, (partial) => ({
-            ...partial,
-            value: [name, partial.value]
-          }))
+          ToolMiddleware.concluding(next(prepared), prepared, {
+            success: Effect.succeed,
+            failure: Effect.fail,
+            partial: (partial) => ({ ...partial, value: [name, partial.value] })
+          })
       }
       const hang: Play = () => ToolStream.withPartial(ToolStream.fromEffect(Effect.never), () => [1])
       const {

@@ -167,7 +167,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   mutant(
     "a started call says that it was not executed",
     call,
-    "this.startedAt ??= this.clock.currentTimeMillisUnsafe()\n    const",
+    "this.startedAt ??= this.clocks === undefined ? this.acceptedAt : this.clock.currentTimeMillisUnsafe()\n    const",
     "const"
   ),
   mutant("a call that waits says that it was stopped", call, 'this.running ? "stopped" : "not-started"', '"stopped"'),

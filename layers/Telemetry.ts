@@ -96,9 +96,7 @@ class WatchedCall implements Watch {
   private readonly call: ToolCall
   private readonly context: Context.Context<never>
   private readonly options: Options
-  private readonly clock: Clock.Clock
-  private readonly tracer: Tracer.Tracer
-  private readonly plain: boolean
+  private readonly surroundings: Surroundings
   /** A stage that ended where it was started: it is told as ended by what comes next. */
   private last: { readonly span: Tracer.Span; readonly errorType: string | undefined } | undefined
   /** Stages that have not ended. */
@@ -108,14 +106,8 @@ class WatchedCall implements Watch {
     this.call = call
     this.context = context
     this.options = options
-    this.clock = Context.get(context, Clock.Clock)
-    this.tracer = Context.get(context, Tracer.Tracer)
-    this.plain = isPlain(context)
-    const span = this.make(
-      `execute_tool ${call.name}`,
-      Context.getOrUndefined(context, Tracer.ParentSpan),
-      this.clock.currentTimeNanosUnsafe()
-    )
+    this.surroundings = surroundingsOf(context)
+    const span = this.make(`execute_tool ${call.name}`, this.surroundings.parent, this.now())
     span.attribute("gen_ai.operation.name", "execute_tool")
     span.attribute("gen_ai.tool.name", call.name)
     span.attribute("gen_ai.tool.call.id", call.externalId ?? call.callId)
@@ -132,7 +124,7 @@ class WatchedCall implements Watch {
   }
 
   stage<A, E, R>(stage: Stage, start: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    const now = this.clock.currentTimeNanosUnsafe()
+    const now = this.now()
     this.endLast(now)
     const span = this.make(stage, this.span, now)
     const run = start()
@@ -144,7 +136,7 @@ class WatchedCall implements Watch {
     ;(this.open ??= new Set()).add(span)
     return Effect.onExitPrimitive(Effect.provideService(run, Tracer.ParentSpan, span), (exit) => {
       this.open?.delete(span)
-      this.end(span, Exit.isSuccess(exit) ? undefined : kindOf(exit.cause), this.clock.currentTimeNanosUnsafe())
+      this.end(span, Exit.isSuccess(exit) ? undefined : kindOf(exit.cause), this.now())
       return undefined
     }) as Effect.Effect<A, E, R>
   }
@@ -160,7 +152,7 @@ class WatchedCall implements Watch {
     const name = tool?.name ?? (failure === "ToolNotFound" ? other : this.call.name)
     durationOf(name, errorType).updateUnsafe(stats.durationMs / 1000, context)
     // What was interrupted before it began, or goes on although its call was given up.
-    const now = this.clock.currentTimeNanosUnsafe()
+    const now = this.now()
     this.endLast(now)
     for (const stage of this.open ?? []) this.end(stage, "Interrupted", now)
     this.end(span, errorType, now)
@@ -177,11 +169,15 @@ class WatchedCall implements Watch {
     span.end(now, errorType === undefined ? Exit.void : Exit.fail(new Failed(errorType)))
   }
 
+  private now(): bigint {
+    return this.surroundings.clock.currentTimeNanosUnsafe()
+  }
+
   private make(name: string, parent: Tracer.AnySpan | undefined, startTime: bigint): Tracer.Span {
-    if (!this.plain) {
+    if (!this.surroundings.isPlain) {
       return Effect.runSyncWith(this.context)(Effect.makeSpan(name, parent === undefined ? { root: true } : { parent }))
     }
-    return this.tracer.span({
+    return this.surroundings.tracer.span({
       name,
       parent: parent === undefined ? Option.none() : Option.some(parent),
       annotations: Context.empty(),
@@ -198,20 +194,33 @@ class WatchedCall implements Watch {
   }
 }
 
-const plain = new WeakMap<Context.Context<never>, boolean>()
+/** What a context says of spans. Contexts are few, calls are many, and each look into one takes its time. */
+interface Surroundings {
+  readonly clock: Clock.Clock
+  readonly tracer: Tracer.Tracer
+  readonly parent: Tracer.AnySpan | undefined
+  /** Nothing is asked of spans made here: then one is made as Effect makes it, without a fiber. */
+  readonly isPlain: boolean
+}
 
-/** Nothing is asked of spans made here: then one is made as Effect makes it, without a fiber. */
-const isPlain = (context: Context.Context<never>): boolean => {
-  const known = plain.get(context)
-  if (known !== undefined) return known
-  const is =
-    Context.get(context, References.TracerEnabled) &&
-    Context.get(context, References.TracerTimingEnabled) &&
-    Object.keys(Context.get(context, References.TracerSpanAnnotations)).length === 0 &&
-    Context.get(context, References.TracerSpanLinks).length === 0 &&
-    Context.get(context, Tracer.MinimumTraceLevel) === "All"
-  plain.set(context, is)
-  return is
+const known = new WeakMap<Context.Context<never>, Surroundings>()
+
+const surroundingsOf = (context: Context.Context<never>): Surroundings => {
+  const found = known.get(context)
+  if (found !== undefined) return found
+  const made: Surroundings = {
+    clock: Context.get(context, Clock.Clock),
+    tracer: Context.get(context, Tracer.Tracer),
+    parent: Context.getOrUndefined(context, Tracer.ParentSpan),
+    isPlain:
+      Context.get(context, References.TracerEnabled) &&
+      Context.get(context, References.TracerTimingEnabled) &&
+      Object.keys(Context.get(context, References.TracerSpanAnnotations)).length === 0 &&
+      Context.get(context, References.TracerSpanLinks).length === 0 &&
+      Context.get(context, Tracer.MinimumTraceLevel) === "All"
+  }
+  known.set(context, made)
+  return made
 }
 
 const kindOf = (cause: Cause.Cause<unknown>): string => {

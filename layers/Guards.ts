@@ -10,6 +10,9 @@
  * first; resources, nearest to the tool, so that nothing is held that is not used.
  * Clocks and telemetry are no part of the order: the runtime asks them.
  *
+ * Provide them to a runtime of its own, `ToolRuntime.layerWith()`: `ToolRuntime.layer`
+ * is one layer, and a program builds a layer once, with what it stood on first.
+ *
  * @since 0.1.0
  */
 import * as Layer from "effect/Layer"

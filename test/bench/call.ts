@@ -67,7 +67,8 @@ const guardsLive = Guards.layerWith({
   rates: { other: { limit: 1, window: "1 second" } }
 }).pipe(Layer.provide(Layer.mock(WorkspaceFiles, {})))
 
-const guardedLive = ToolRuntime.layer.pipe(
+/** A runtime of its own: the layer of the other one is built once in a program, without guards. */
+const guardedLive = ToolRuntime.layerWith().pipe(
   Layer.provide(guardsLive),
   Layer.provide(ToolRegistry.layer(Echo)),
   Layer.provide(EchoLive)

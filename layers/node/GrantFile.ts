@@ -2,8 +2,8 @@
  * Grants for always, in a file of the user's: one JSON object a line, appended.
  *
  * The file is 0600 in a directory that is 0700. A line that cannot be read, such as one
- * that was cut off by a crash, grants nothing. Expired ones are left out when the file
- * is read, and the file is written anew when half of it is.
+ * that was cut off by a crash, grants nothing. Such lines, and those that have expired,
+ * are cleaned away at the next start, so that what is appended is a line of its own.
  *
  * @since 0.1.0
  */
@@ -21,6 +21,7 @@ const Line = Schema.fromJsonString(
   Schema.Struct({
     tool: Schema.String,
     parametersHash: Schema.String,
+    workspace: Schema.String,
     /** In ms since 1970. */
     expires: Schema.Finite
   })
@@ -51,7 +52,7 @@ export const layer = (options: {
       const held = lines.flatMap((line) => Option.toArray(read(line))).filter(({ expires }) => expires > now)
       for (const { expires, ...granted } of held) memory.remember(granted, expires)
       const ensured = Effect.tryPromise(() => fs.mkdir(path.dirname(file), { recursive: true, mode: 0o700 }))
-      if (lines.length > 2 * held.length) {
+      if (lines.length !== held.length || !/(?:^|\n)$/.test(text)) {
         yield* Effect.ignore(Effect.tryPromise(() => replace(file, held.map((line) => `${write(line)}\n`).join(""))))
       }
       return Grants.Grants.of({

@@ -3,8 +3,9 @@
  *
  * **Contract**
  *
- * - A grant is for one tool with parameters of one hash: a call that differs in
- *   anything is asked for again.
+ * - A grant is for one tool with parameters of one hash in one workspace: a call that
+ *   differs in anything, or is made elsewhere, is asked for again. The same words run
+ *   another program in another folder.
  * - One for a session ends with it, one for always when it expires.
  *
  * @since 0.1.0
@@ -28,6 +29,8 @@ export interface Granted {
   readonly tool: string
   /** SHA-256 of the decoded parameters, in hex. */
   readonly parametersHash: string
+  /** Where it was granted. */
+  readonly workspace: string
 }
 
 /**
@@ -112,4 +115,5 @@ export const layerMemory = (options?: Parameters<typeof make>[0]): Layer.Layer<G
     Effect.map(make(options), ({ grants }) => grants)
   )
 
-const keyOf = ({ parametersHash, tool }: Granted): string => `${parametersHash} ${tool}`
+const keyOf = ({ parametersHash, tool, workspace }: Granted): string =>
+  JSON.stringify([parametersHash, tool, workspace])

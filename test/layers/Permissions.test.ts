@@ -120,6 +120,22 @@ describe("Permissions", () => {
       })
   )
 
+  it.effect("a grant does not hold in another workspace: the same words run another program there", () =>
+    Effect.gen(function* () {
+      const questions: Array<Permission.Question> = []
+      const runtime = yield* guarded({ t: succeeds }, Layer.provide(guard({}), asking(yes("always"), questions)))
+      for (const [workspace, asked] of [
+        ["/trusted", 1],
+        ["/stranger", 2]
+      ] as const) {
+        const session = yield* Session.make({ workspace })
+        const one = Effect.provideService(run(runtime, { n: 1 }), Session.CurrentSession, session)
+        yield* Effect.andThen(one, one)
+        assert.strictEqual(questions.length, asked, workspace)
+      }
+    })
+  )
+
   it.effect(
     "law: nobody answers, or the call is cancelled at the question: it did not start, the question is withdrawn",
     () =>

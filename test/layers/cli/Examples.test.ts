@@ -5,7 +5,7 @@ import * as path from "node:path"
 import { promisify } from "node:util"
 import { endings, repository, toolstream } from "./Program.ts"
 
-describe.concurrent("examples", { timeout: 30_000 }, () => {
+describe.concurrent("examples", { timeout: 90_000 }, () => {
   it("turn.jsonl prints every terminal and ends with status 0", async () => {
     const file = path.join(repository, "examples/turn.jsonl")
     const asked = fs

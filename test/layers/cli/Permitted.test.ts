@@ -23,7 +23,7 @@ const folders = () => {
   return { root, configuration, workspace, rules, call, remove: () => fs.rmSync(root, { recursive: true }) }
 }
 
-describe.concurrent("permissions of the command line", { timeout: 60_000 }, () => {
+describe("permissions of the command line", { timeout: 60_000 }, () => {
   it("without a terminal: what reads only runs, the rest is refused, and the refusal names --allow and --yes", async () => {
     const { call, remove, workspace } = folders()
     fs.writeFileSync(path.join(workspace, "a.txt"), "a\n")

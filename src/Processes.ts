@@ -4,7 +4,8 @@
  * **Contract**
  *
  * - A process leads a session and a process group of its own, without a terminal,
- *   and reads /dev/null.
+ *   and reads /dev/null, or the input that it was given and then end-of-file. That
+ *   it does not read all of it is no failure: what it makes of its input is its own.
  * - It is contained by the scope it was spawned in: when that closes, it and all
  *   that it started get SIGTERM and, after a grace period, SIGKILL; closing returns
  *   when nothing of it is alive. How far that reaches says `containment`.
@@ -35,6 +36,8 @@ export interface Command {
   readonly cwd?: string | undefined
   /** Set in addition to the environment that the port passes on. */
   readonly env?: Readonly<Record<string, string>> | undefined
+  /** What it reads on stdin, text as UTF-8. Default: nothing. */
+  readonly input?: string | Uint8Array | undefined
 }
 
 /** Bytes in one argument of a program on Linux, its final NUL included (MAX_ARG_STRLEN). */

@@ -13,7 +13,7 @@ import * as Stream from "effect/Stream"
 import { type ChildProcessByStdio, spawn as spawnChild } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
-import type { Readable } from "node:stream"
+import type { Readable, Writable } from "node:stream"
 import {
   type Command,
   type Containment,
@@ -47,7 +47,7 @@ const unattended = {
   GIT_TERMINAL_PROMPT: "0"
 }
 
-type Child = ChildProcessByStdio<null, Readable, Readable>
+type Child = ChildProcessByStdio<Writable | null, Readable, Readable>
 
 /**
  * @category models
@@ -193,28 +193,32 @@ const start = (
     const failed = (error: unknown) => diagnose(error, command, cwd)
     // Later wins. Node changes the directory and leaves the variable that says where it is.
     const env: NodeJS.ProcessEnv = { ...environment, PWD: cwd, ...command.env, ...cell.env }
+    const { input } = command
+    // Node's pipe is a socket. A first shell takes one for a remote login, and `bash -c` reads ~/.bashrc then.
+    if (input !== undefined && !(Number(env.SHLVL) >= 1)) env.SHLVL = "1"
     const child = Effect.try({
       try: (): Child => {
         const program = cell.program(command.program)
         if (program !== command.program && !isFound(command.program, cwd, env.PATH)) throw notFound
-        return spawnChild(program, cell.args(command.program, command.args), {
-          cwd,
-          env,
-          detached: true,
-          stdio: ["ignore", "pipe", "pipe"]
-        })
+        const args = cell.args(command.program, command.args)
+        const options = { cwd, env, detached: true }
+        return input === undefined
+          ? spawnChild(program, args, { ...options, stdio: ["ignore", "pipe", "pipe"] })
+          : spawnChild(program, args, { ...options, stdio: ["pipe", "pipe", "pipe"] })
       },
       catch: failed
     })
-    return Effect.flatMap(child, (child) =>
-      hasPid(child)
+    return Effect.flatMap(child, (child) => {
+      // Its reader has left, or never came: that is for its status to say.
+      child.stdin?.on("error", () => {}).end(input)
+      return hasPid(child)
         ? Effect.succeed({ child, cell })
         : Effect.callback<never, SpawnFailed>((resume) => {
             child.once("error", (error) => resume(Effect.fail(failed(error))))
             child.stdout.destroy()
             child.stderr.destroy()
           })
-    ).pipe(Effect.tapError(() => cell.close))
+    }).pipe(Effect.tapError(() => cell.close))
   })
 
 /** What Node says of a program that is not there. */

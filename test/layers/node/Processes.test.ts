@@ -117,6 +117,59 @@ describe("Processes on Node", () => {
       })
     )
 
+    it.effect("reads its input, text or bytes, to the end of it, and nothing without one", () =>
+      Effect.gen(function* () {
+        const bytes = Uint8Array.from({ length: 1024 * 1024 }, (_, index) => index % 251)
+        const process = yield* spawn({ program: "cat", args: [], input: bytes })
+        const { stdout } = yield* collect(process)
+        assert.isTrue(stdout.equals(bytes))
+        assert.deepStrictEqual(yield* process.exit, { _tag: "Exited", code: 0 })
+        for (const [input, expected] of [
+          ["größer, 日本\n", "größer, 日本\n"],
+          ["", ""],
+          [undefined, ""]
+        ] as const) {
+          const { exit, stdout } = yield* run("cat", { input })
+          assert.deepStrictEqual({ exit, stdout }, { exit: { _tag: "Exited", code: 0 }, stdout: expected })
+        }
+      })
+    )
+
+    it.effect("C31: who does not read its input ends as it does, and nothing else breaks", () =>
+      Effect.gen(function* () {
+        const input = "x".repeat(1024 * 1024)
+        for (const [command, code, expected] of [
+          ["true", 0, ""],
+          ["exec <&-; echo closed; exit 3", 3, "closed\n"],
+          ["head -c 3", 0, "xxx"],
+          // Whoever is left behind holds the other end open, and never reads.
+          ["sleep 60 & echo left; exit 4", 4, "left\n"]
+        ] as const) {
+          const { exit, stdout } = yield* run(command, { input })
+          assert.deepStrictEqual({ exit, stdout }, { exit: { _tag: "Exited", code }, stdout: expected }, command)
+        }
+        // Cancelled while it does not read.
+        const scope = yield* Scope.make()
+        const deaf = yield* Scope.provide(bash("echo up; exec sleep 60", { input }), scope)
+        yield* Effect.scoped(first(deaf))
+        yield* Scope.close(scope, Exit.void)
+        assert.deepStrictEqual(yield* deaf.exit, { _tag: "Signalled", signal: "SIGTERM" })
+        const missing = yield* Effect.flip(spawn({ program: "no-such-program", args: [], input }))
+        assert.strictEqual(missing.reason, "ProgramNotFound")
+        // Of what is broken Node tells a turn later.
+        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      })
+    )
+
+    it.effect("a shell with an input is the same shell: it reads no ~/.bashrc", () =>
+      Effect.gen(function* () {
+        const home = yield* temporary
+        fs.writeFileSync(path.join(home, ".bashrc"), "echo read\n")
+        const { stdout } = yield* run("cat", { input: "in", env: { HOME: home, SHLVL: "0" } })
+        assert.strictEqual(stdout, "in")
+      })
+    )
+
     it.effect("C33: a command killed by a signal says which", () =>
       Effect.gen(function* () {
         assert.deepStrictEqual((yield* run("kill -9 $$")).exit, { _tag: "Signalled", signal: "SIGKILL" })

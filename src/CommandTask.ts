@@ -59,15 +59,24 @@ export interface Viewer {
 }
 
 /**
+ * How a command ended.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Ended {
+  readonly exit: ExitStatus
+  readonly leftBehind: ReadonlyArray<LeftBehind>
+}
+
+/**
  * How a command in the foreground came out: it ended, or it was left to the
  * session.
  *
  * @category models
  * @since 0.1.0
  */
-export type Outcome =
-  | { readonly exit: ExitStatus; readonly leftBehind: ReadonlyArray<LeftBehind> }
-  | { readonly taskId: string }
+export type Outcome = Ended | { readonly taskId: string }
 
 /**
  * A command that a call waits for.
@@ -75,8 +84,8 @@ export type Outcome =
  * @category models
  * @since 0.1.0
  */
-export interface Foreground extends Tasks.Foreground {
-  readonly outcome: Effect.Effect<Outcome>
+export interface Foreground<out A extends Outcome = Outcome> extends Tasks.Foreground {
+  readonly outcome: Effect.Effect<A>
   /** Names of environment variables that were not passed on. */
   readonly withheld: ReadonlyArray<string>
   /**
@@ -99,6 +108,19 @@ export interface Commands {
   readonly background: (options: Options) => Effect.Effect<Tasks.Task, SpawnFailed>
   /** Starts one for the running call. The closing of the scope stops it, unless the session has it by then. */
   readonly foreground: (options: Options, viewer: Viewer) => Effect.Effect<Foreground, SpawnFailed, Scope.Scope>
+  /** The same for a call that makes something of the output: without it the command is of no use, and the session cannot take it. */
+  readonly attended: (options: Options, viewer: Viewer) => Effect.Effect<Foreground<Ended>, SpawnFailed, Scope.Scope>
+}
+
+/**
+ * What there is to tell of a command in the end: who outlived it, and where all of its output is, if some is not shown.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Rest {
+  readonly leftBehind: ReadonlyArray<LeftBehind>
+  readonly spill?: Spilled
 }
 
 /**
@@ -110,16 +132,72 @@ export const make: Effect.Effect<Commands, never, Scope.Scope> = Effect.map(
     Effect.sync(() => new Set<Running>()),
     (all) => Effect.forEach(Array.from(all), (running) => running.shutdown, { concurrency: "unbounded", discard: true })
   ),
-  (all) => ({
-    background: (options) =>
-      Effect.uninterruptible(Effect.tap(start(all, options, undefined), (running) => running.hand)),
-    foreground: (options, viewer) =>
+  (all) => {
+    const inForeground = <A extends Foreground>(options: Options, viewer: Viewer, seenAs: (running: Running) => A) =>
       Effect.acquireRelease(
-        Effect.tap(start(all, options, viewer), (running) => running.session.tasks.attach(running)),
-        (running) => Effect.andThen(running.release("its call"), running.session.tasks.detach(running))
-      )
-  })
+        Effect.flatMap(start(all, options, viewer), (running) => {
+          const seen = seenAs(running)
+          return Effect.as(running.session.tasks.attach(seen), { running, seen })
+        }),
+        ({ running, seen }) => Effect.andThen(running.release(itsCall), running.session.tasks.detach(seen))
+      ).pipe(Effect.map(({ seen }) => seen))
+    return {
+      background: (options) =>
+        Effect.uninterruptible(Effect.tap(start(all, options, undefined), (running) => running.hand)),
+      foreground: (options, viewer) => inForeground(options, viewer, (running): Foreground => running),
+      attended: (options, viewer) => inForeground(options, viewer, attended)
+    }
+  }
 )
+
+const attended = ({ callId, keep, outcome, stop, withheld }: Running): Foreground<Ended> => ({
+  callId,
+  keep,
+  stop,
+  withheld,
+  leave: Effect.undefined,
+  outcome: Effect.flatMap(outcome, (outcome) =>
+    "exit" in outcome ? Effect.succeed(outcome) : Effect.die(new Error("nobody can leave it to the session"))
+  )
+})
+
+/**
+ * Waits until it came out, and tells what is left of it. If the call is interrupted it is stopped, and only who is still
+ * alive is told: what is stopped takes with it what it started.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const settle = <A extends Outcome>(
+  command: Foreground<A>,
+  options: {
+    /** Whether some of the output is not shown, asked once there is no more of it. */
+    readonly isCut: () => boolean
+    readonly tell: (rest: Rest) => void
+  }
+): Effect.Effect<A> => {
+  const rest = (leftBehind: ReadonlyArray<LeftBehind>) =>
+    Effect.map(
+      Effect.suspend(() => command.keep(options.isCut())),
+      (spill) => options.tell(spill === undefined ? { leftBehind } : { leftBehind, spill })
+    )
+  return Effect.flatMap(
+    Effect.onInterrupt(command.outcome, () =>
+      Effect.flatMap(command.stop(itsCall), ({ leftBehind }) => rest(leftBehind.filter(isAlive)))
+    ),
+    (outcome) => ("exit" in outcome ? Effect.as(rest(outcome.leftBehind), outcome) : Effect.succeed(outcome))
+  )
+}
+
+/**
+ * Of those who outlived a command that was stopped: what it started is no news, unless it still runs.
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
+export const isAlive = ({ fate }: LeftBehind): boolean => fate === "alive"
+
+const itsCall = "its call"
 
 const programEnd = "the end of the program"
 
@@ -315,8 +393,9 @@ class Running implements Tasks.Task, Foreground {
     )
   )
 
+  /** What comes while it is ended is no progress of a call that is over. */
   private get viewer(): Viewer | undefined {
-    return this.owner === "call" ? this.place.viewer : undefined
+    return this.owner === "call" && this.claim?._tag !== "Killed" ? this.place.viewer : undefined
   }
 
   /** Nearly always one. */

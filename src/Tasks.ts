@@ -87,7 +87,7 @@ export interface Task {
 export interface Foreground {
   /** Undefined where the tool was called outside of a runtime: then nobody can name it. */
   readonly callId: string | undefined
-  /** Leaves it to the session, and lets the call end. Undefined if it has ended, or was left before. */
+  /** Leaves it to the session, and lets the call end. Undefined if it has ended, was left before, or cannot be left. */
   readonly leave: Effect.Effect<Task | undefined>
   /** Ends it, and waits until nothing of it is alive. Gives what outlived it. */
   readonly stop: (by: string) => Effect.Effect<TaskInfo>
@@ -127,7 +127,7 @@ export interface Tasks {
   readonly detach: (command: Foreground) => Effect.Effect<void>
   /**
    * Sends the command that a call waits for to the background. The call then ends with the task, which goes on
-   * untouched. Undefined if the call waits for no command.
+   * untouched. Undefined if the call waits for no command, or for one that is of no use without it.
    */
   readonly background: (callId: string) => Effect.Effect<Task | undefined>
 }

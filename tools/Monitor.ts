@@ -16,14 +16,12 @@
  * @since 0.1.0
  */
 import * as Arr from "effect/Array"
-import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
-import * as Pull from "effect/Pull"
 import * as Schema from "effect/Schema"
-import type * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
+import * as Scope from "effect/Scope"
+import * as CommandTask from "../src/CommandTask.ts"
 import { cutToText, isBlank, LastLines, OutputLines } from "../src/OutputLines.ts"
 import { InvalidPattern, type Pattern, Patterns } from "../src/Patterns.ts"
 import {
@@ -32,12 +30,12 @@ import {
   bashCommand,
   ExitStatus,
   isSuccess,
-  type LeftBehind,
   type Output,
   Processes,
   SpawnFailed,
   Withheld
 } from "../src/Processes.ts"
+import * as Spill from "../src/Spill.ts"
 import * as Tool from "../src/Tool.ts"
 import * as ToolContent from "../src/ToolContent.ts"
 import * as ToolStream from "../src/ToolStream.ts"
@@ -56,6 +54,9 @@ const known = {
   suppressed: Schema.Natural.annotate({ description: "Lines of these that were not told as events." }),
   tail: Schema.Array(Schema.String).annotate({ description: "The last lines, told or not." }),
   cutLines: Schema.Natural.annotate({ description: `Lines of these that go on after ${maxLine} UTF-16 code units.` }),
+  spill: Schema.optionalKey(
+    Spill.Spilled.annotate({ description: "Where all of the raw output is, if `tail` does not show all of its lines." })
+  ),
   ...Aftermath.fields
 }
 
@@ -94,6 +95,7 @@ const content = (self: Partial, end: string): ReadonlyArray<ToolContent.ToolCont
       ...(self.lines === 0 ? ["No output."] : []),
       ...(self.lines > self.tail.length ? [`${self.lines} lines, the last ${self.tail.length} are shown.`] : []),
       ...cutToText(self.cutLines, maxLine),
+      ...(self.spill === undefined ? [] : [Spill.toText(self.spill)]),
       ...(self.suppressed > 0 ? [`${self.suppressed} were too many and not told as events.`] : []),
       ...aftermathToText(self)
     ].join(" ")
@@ -191,81 +193,81 @@ export const layer = Monitor.toLayer(
   Effect.gen(function* () {
     const processes = yield* Processes
     const patterns = yield* Patterns
+    const commands = yield* CommandTask.make
 
     return ({ command, cwd, env, maxEventsPerSecond = defaultRate, until }: Tool.Parameters<typeof Monitor>) =>
       ToolStream.suspend(() => {
         const watch = new Watch(maxEventsPerSecond)
-        const start = Effect.gen(function* () {
-          if (until !== undefined) watch.until = yield* patterns.compile(until)
-          watch.start(yield* Clock.Clock)
-          const process = yield* processes.spawn(bashCommand(command, { cwd, env }))
-          const events = eventsOf(yield* Stream.toPull(process.output), watch, yield* Effect.scope)
-          const end = Effect.gen(function* () {
-            const { matched } = watch
-            // Before it has exited, the sweep ends the command itself, and all that it started is no news.
-            const left = matched === undefined ? [] : yield* process.sweep
-            const exit = yield* process.exit
-            watch.leftBehind =
-              matched === undefined ? yield* process.sweep : left.filter(({ fate }) => fate === "alive")
-            return {
-              exit,
-              ...(matched === undefined ? {} : { matched }),
-              ...watch.known(),
-              withheld: process.withheld
+        return ToolStream.callbackArray<Progress, Completed, SpawnFailed | InvalidPattern, Scope.Scope>(
+          Effect.fnUntraced(function* (emit) {
+            if (until !== undefined) watch.until = yield* patterns.compile(until)
+            watch.start(yield* Clock.Clock)
+            const options = { command, spawn: processes.spawn(bashCommand(command, { cwd, env })) }
+            const running = yield* commands.attended(options, viewing(watch, emit, yield* Effect.scope))
+            if (until !== undefined) {
+              yield* Effect.forkScoped(Effect.andThen(Deferred.await(watch.enough), running.stop("a match")))
             }
+            const { exit } = yield* CommandTask.settle(running, {
+              isCut: () => watch.isCut,
+              tell: ({ leftBehind, ...rest }) => {
+                watch.rest = {
+                  ...rest,
+                  leftBehind: watch.matched === undefined ? leftBehind : leftBehind.filter(CommandTask.isAlive)
+                }
+              }
+            })
+            const { matched } = watch
+            return { exit, ...(matched === undefined ? {} : { matched }), ...watch.known(), withheld: running.withheld }
           })
-          return ToolStream.make(Stream.fromPull(Effect.succeed(events)), end).pipe(
-            ToolStream.lift(
-              Effect.onInterrupt(() =>
-                Effect.map(process.sweep, (left) => {
-                  watch.leftBehind = left.filter(({ fate }) => fate === "alive")
-                })
-              )
-            )
-          )
-        })
-        return ToolStream.unwrap(start).pipe(ToolStream.withPartial(() => watch.known()))
+        ).pipe(ToolStream.withPartial(() => watch.known()))
       })
   })
 )
 
-type Chunk<A> = Arr.NonEmptyReadonlyArray<A>
-
-/** What there is to tell of the output, in chunks as large as they are read. The process waits for its reader. */
-const eventsOf = (output: Pull.Pull<Chunk<Output>>, watch: Watch, scope: Scope.Scope): Pull.Pull<Chunk<Progress>> => {
-  const read = Pull.catchDone(
-    Effect.map(output, (chunk) => watch.read(chunk)),
-    () => Effect.sync(() => watch.end())
-  )
-  let reading: Fiber.Fiber<void> | undefined
-  /** Reads on, or gives up waiting when the line that is held may be told; then the reading goes on beside. */
-  const readOrRelease = Effect.gen(function* () {
-    reading ??= yield* Effect.forkIn(read, scope, { startImmediately: true })
-    const joined = Effect.map(Fiber.join(reading), () => {
-      reading = undefined
-    })
-    if (!watch.holds) return yield* joined
-    const released = Effect.map(Effect.sleep(watch.untilRelease()), () => watch.release())
-    yield* Effect.raceFirst(joined, released)
+/** Tells what is read as it is read. The process waits for its reader, and a line that is held for the bucket. */
+const viewing = (
+  watch: Watch,
+  emit: (events: Arr.NonEmptyReadonlyArray<Progress>) => Effect.Effect<void>,
+  scope: Scope.Scope
+): CommandTask.Viewer => {
+  const tell = Effect.suspend(() => {
+    const events = watch.take()
+    const told = Arr.isReadonlyArrayNonEmpty(events) ? emit(events) : Effect.void
+    return watch.matched === undefined ? told : Effect.andThen(told, Deferred.succeed(watch.enough, undefined))
   })
-  const next: Pull.Pull<Chunk<Progress>> = Effect.suspend(() =>
-    watch.ended
-      ? Cause.done()
-      : Effect.flatMap(reading === undefined && !watch.holds ? read : readOrRelease, () => {
-          const events = watch.take()
-          return Arr.isReadonlyArrayNonEmpty(events) ? Effect.succeed(events) : next
-        })
-  )
-  return next
+  let releasing = false
+  const release: Effect.Effect<void> = Effect.suspend(() => {
+    releasing = watch.holds
+    if (!releasing) return Effect.void
+    return Effect.andThen(
+      Effect.sleep(watch.untilRelease()),
+      Effect.suspend(() => {
+        watch.release()
+        return Effect.andThen(tell, release)
+      })
+    )
+  })
+  return {
+    output: (output) => {
+      watch.read(output)
+      return watch.holds && !releasing
+        ? Effect.andThen(tell, Effect.forkIn(release, scope, { startImmediately: true }))
+        : tell
+    },
+    end: Effect.suspend(() => {
+      watch.end()
+      return tell
+    })
+  }
 }
 
 /** What one call has seen so far, and what of it is to be told. */
 class Watch {
   until: Pattern | undefined
   matched: string | undefined
-  /** No more is told. */
-  ended = false
-  leftBehind: ReadonlyArray<LeftBehind> = []
+  /** A line has matched, and was told. */
+  readonly enough = Deferred.makeUnsafe<void>()
+  rest: CommandTask.Rest = { leftBehind: [] }
   private readonly streams: Readonly<Record<Output["stream"], OutputLines>>
   private readonly tail = new LastLines(tailLimits)
   private readonly bucket: Bucket
@@ -297,10 +299,9 @@ class Watch {
     this.startedAt = this.time()
   }
 
-  read(chunk: ReadonlyArray<Output>): void {
+  read({ bytes, stream }: Output): void {
     this.now = this.time()
-    for (const { bytes, stream } of chunk) this.streams[stream].write(bytes)
-    if (this.matched !== undefined) this.ended = true
+    this.streams[stream].write(bytes)
   }
 
   /** The output has ended. */
@@ -309,7 +310,11 @@ class Watch {
     this.streams.stdout.end()
     this.streams.stderr.end()
     this.tellHeld()
-    this.ended = true
+  }
+
+  /** `tail` is not all of it. */
+  get isCut(): boolean {
+    return this.tail.cutLines > 0 || this.lines > this.tail.render().length
   }
 
   /** In ms. */
@@ -334,7 +339,7 @@ class Watch {
       suppressed: this.suppressed,
       tail: this.tail.render(),
       cutLines: this.tail.cutLines,
-      leftBehind: this.leftBehind,
+      ...this.rest,
       durationMs: this.clock === undefined ? 0 : Math.max(0, Math.round(this.time() - this.startedAt))
     }
   }

@@ -1,6 +1,6 @@
 /**
  * Lines of a process as events, at an unlimited rate, beside the loop that splits the same output and counts. Time is
- * that of the whole command, by line: both start a process and read its pipe, so that what they share is in both.
+ * that of the whole command, by line, and nothing is kept of the output: both start a process and read its pipe, so that what they share is in both.
  */
 import * as Channel from "effect/Channel"
 import * as Effect from "effect/Effect"
@@ -12,6 +12,7 @@ import * as path from "node:path"
 import * as Processes from "../../layers/node/Processes.ts"
 import * as Re2 from "../../layers/Re2.ts"
 import * as Session from "../../src/Session.ts"
+import * as Spill from "../../src/Spill.ts"
 import * as ToolCall from "../../src/ToolCall.ts"
 import * as ToolRegistry from "../../src/ToolRegistry.ts"
 import * as ToolRuntime from "../../src/ToolRuntime.ts"
@@ -58,7 +59,7 @@ const live = (workspace: string) =>
   ToolRuntime.layer.pipe(
     Layer.provide(ToolRegistry.layer(Monitor.Monitor)),
     Layer.provide(Monitor.layer),
-    Layer.provide([Processes.layer, Re2.layer]),
+    Layer.provide([Processes.layer, Re2.layer, Spill.layerOff]),
     Layer.provideMerge(Session.layer({ workspace }))
   )
 

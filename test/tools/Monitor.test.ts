@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Arbitrary from "effect/Arbitrary"
 import * as Clock from "effect/Clock"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -13,6 +14,7 @@ import * as Re2 from "../../layers/Re2.ts"
 import * as LawCheck from "../../layers/testing/LawCheck.ts"
 import * as ScriptedProcess from "../../layers/testing/ScriptedProcess.ts"
 import * as Session from "../../src/Session.ts"
+import { Spill } from "../../src/Spill.ts"
 import type * as Tool from "../../src/Tool.ts"
 import * as ToolCall from "../../src/ToolCall.ts"
 import type { ToolContent } from "../../src/ToolContent.ts"
@@ -60,7 +62,8 @@ describe("monitor, on real processes", () => {
         const { result } = yield* run({ command: "printf '%03000d\n' 0; echo 'Exit status 0. No output.'; exit 3" })
         assert.deepStrictEqual(content(result), [
           `${"0".repeat(2_000)}\nExit status 0. No output.`,
-          "Exit status 3. 1 of these goes on after 2000 UTF-16 code units; the rest is not shown."
+          "Exit status 3. 1 of these goes on after 2000 UTF-16 code units; the rest is not shown. " +
+            `All 3027 bytes: read_output {"handle":"${result.spill?.handle}"}.`
         ])
       })
     )
@@ -159,12 +162,36 @@ describe("monitor, on real processes", () => {
 
     it.effect("what the command leaves in the background is ended and named", () =>
       Effect.gen(function* () {
-        const { result } = yield* run({ command: "sleep 30 & echo done" })
+        const { result } = yield* run({
+          // Until then it is another bash.
+          command: 'sleep 30 & until [ "$(cat /proc/$!/comm)" = sleep ]; do :; done; echo done'
+        })
         assert.deepStrictEqual(
           result.leftBehind.map(({ fate, name }) => [name, fate]),
           [["sleep", "terminated"]]
         )
         assert.include(content(result)?.at(-1), "Left in the background: sleep")
+      })
+    )
+
+    it.effect("what the end does not show can be read, and of what it shows nothing is kept", () =>
+      Effect.gen(function* () {
+        const { result } = yield* run({ command: "seq 1 20000; printf '\\xff'", maxEventsPerSecond: 1 })
+        assert(result.spill !== undefined)
+        const { handle, ...rest } = result.spill
+        assert.deepStrictEqual(rest, { sizeBytes: 108_895, complete: true })
+        const { bytes } = yield* (yield* Spill).read(handle, 108_888, 100)
+        assert.deepStrictEqual(Buffer.from(bytes), Buffer.from("20000\n\xff", "latin1"))
+        assert.include(content(result)?.at(-1), `All 108895 bytes: read_output {"handle":"${handle}"}.`)
+        assert.isUndefined((yield* run({ command: "seq 1 50" })).result.spill)
+      })
+    )
+
+    it.effect("a last line without an end that matches ends a command that has closed its output", () =>
+      Effect.gen(function* () {
+        const { lines, result } = yield* run({ command: "printf ready; exec >&- 2>&-; sleep 30", until: "^ready$" })
+        assert.deepStrictEqual([lines, result.matched], [["ready"], "ready"])
+        assert.deepStrictEqual(result.exit, { _tag: "Signalled", signal: "SIGTERM" })
       })
     )
 
@@ -189,6 +216,35 @@ describe("monitor, on real processes", () => {
     )
   })
 
+  const Runtime = ToolRuntime.layer.pipe(Layer.provide(ToolRegistry.layer(Monitor)), Layer.provideMerge(Real))
+
+  it.live("one that is watched is not left to the session, and is told of by whoever cancels it", () =>
+    Effect.gen(function* () {
+      const runtime = yield* ToolRuntime.ToolRuntime
+      const { tasks } = yield* Session.CurrentSession
+      const parameters = { command: "seq 1 200; echo ready; sleep 30", maxEventsPerSecond: 0 }
+      const call = yield* ToolCall.make({ name: "monitor", parameters })
+      const ready = yield* Deferred.make<void>()
+      const fiber = yield* Effect.forkChild(
+        Effect.flip(
+          ToolStream.runForEachArray(runtime.dispatch(call), (chunk) =>
+            (chunk as ReadonlyArray<Progress>).at(-1)?.line === "ready"
+              ? Deferred.succeed(ready, undefined)
+              : Effect.void
+          )
+        )
+      )
+      yield* Deferred.await(ready)
+      assert.isUndefined(yield* tasks.background(call.callId))
+      assert.deepStrictEqual(yield* tasks.all, [])
+      yield* runtime.cancel(call.callId, "enough")
+      const { reason } = yield* Fiber.join(fiber)
+      const partial = "partial" in reason ? reason.partial : undefined
+      const known = yield* Schema.decodeUnknownEffect(Monitor.partialSchema)(partial?.value)
+      assert.deepStrictEqual([known.lines, known.spill?.sizeBytes], [201, 698])
+    }).pipe(Effect.provide(Runtime))
+  )
+
   it.live("a timeout ends the command and tells what is known", () =>
     Effect.gen(function* () {
       const runtime = yield* ToolRuntime.ToolRuntime
@@ -201,9 +257,7 @@ describe("monitor, on real processes", () => {
       assert.deepStrictEqual([lines, tail.at(-1)], [100, "100"])
       // 10 at once, and the last one when the bucket allows it.
       assert.include([89, 90], suppressed)
-    }).pipe(
-      Effect.provide(ToolRuntime.layer.pipe(Layer.provide(ToolRegistry.layer(Monitor)), Layer.provideMerge(Real)))
-    )
+    }).pipe(Effect.provide(Runtime))
   )
 })
 

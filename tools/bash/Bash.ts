@@ -18,7 +18,6 @@ import {
   bashCommand,
   ExitStatus,
   isSuccess,
-  type LeftBehind,
   type Output,
   Processes,
   SpawnFailed,
@@ -209,12 +208,13 @@ const inForeground = (commands: CommandTask.Commands, options: CommandTask.Optio
             Effect.forEach(streams, (stream) => emitAll(emit, screen.end(stream)), { discard: true })
           )
         })
-        const outcome = yield* Effect.onInterrupt(command.outcome, () => screen.stopped(command))
-        if ("taskId" in outcome) return outcome
-        screen.leftBehind = outcome.leftBehind
-        const known = screen.known()
-        const spill = yield* command.keep(known.omittedBytes > 0)
-        return { exit: outcome.exit, ...known, ...(spill && { spill }), withheld: command.withheld }
+        const outcome = yield* CommandTask.settle(command, {
+          isCut: () => screen.known().omittedBytes > 0,
+          tell: (rest) => {
+            screen.rest = rest
+          }
+        })
+        return "taskId" in outcome ? outcome : { exit: outcome.exit, ...screen.known(), withheld: command.withheld }
       })
     ).pipe(ToolStream.withPartial(() => screen.known()))
   })
@@ -230,8 +230,7 @@ const emitAll = (
 
 /** What one call has seen so far. */
 class Screen {
-  leftBehind: ReadonlyArray<LeftBehind> = []
-  spill: Spill.Spilled | undefined
+  rest: CommandTask.Rest = { leftBehind: [] }
   private readonly text = new TerminalText(keptBytes)
   private readonly decoders = { stdout: new TerminalDecoder(), stderr: new TerminalDecoder() }
   private readonly bytes = { stdout: 0, stderr: 0 }
@@ -257,16 +256,6 @@ class Screen {
     return this.show(stream, this.decoders[stream].end())
   }
 
-  /** A command that is stopped takes its group with it. What left the group is what there is to tell. */
-  stopped(command: CommandTask.Foreground): Effect.Effect<void> {
-    return Effect.flatMap(command.stop("its call"), ({ leftBehind }) => {
-      this.leftBehind = leftBehind.filter(({ fate }) => fate === "alive")
-      return Effect.map(command.keep(this.known().omittedBytes > 0), (spill) => {
-        this.spill = spill
-      })
-    })
-  }
-
   known(): Partial {
     const { marker, omittedBytes, text } = this.text.render()
     return {
@@ -275,8 +264,7 @@ class Screen {
       stderrBytes: this.bytes.stderr,
       omittedBytes,
       ...(marker === undefined ? {} : { marker }),
-      ...(this.spill && { spill: this.spill }),
-      leftBehind: this.leftBehind,
+      ...this.rest,
       durationMs: this.elapsedMs()
     }
   }

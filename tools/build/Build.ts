@@ -6,13 +6,12 @@
  * @since 0.1.0
  */
 import * as Arr from "effect/Array"
-import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Path from "effect/Path"
-import * as Pull from "effect/Pull"
 import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
+import type * as Scope from "effect/Scope"
+import * as CommandTask from "../../src/CommandTask.ts"
 import { cutToText, isBlank, LastLines, OutputLines } from "../../src/OutputLines.ts"
 import {
   Aftermath,
@@ -20,12 +19,12 @@ import {
   bashCommand,
   ExitStatus,
   isSuccess,
-  type LeftBehind,
   type Output,
   Processes,
   SpawnFailed,
   Withheld
 } from "../../src/Processes.ts"
+import * as Spill from "../../src/Spill.ts"
 import * as Tool from "../../src/Tool.ts"
 import * as ToolContent from "../../src/ToolContent.ts"
 import * as ToolStream from "../../src/ToolStream.ts"
@@ -50,6 +49,9 @@ const known = {
   tail: Schema.Array(Schema.String).annotate({ description: "The last lines of the log." }),
   cutLines: Schema.Natural.annotate({ description: `Lines of these that go on after ${maxLine} UTF-16 code units.` }),
   omittedLines: Schema.Natural.annotate({ description: "Lines before these." }),
+  spill: Schema.optionalKey(
+    Spill.Spilled.annotate({ description: "Where all of the raw log is, if `tail` does not show all of its lines." })
+  ),
   ...Aftermath.fields
 }
 
@@ -84,6 +86,7 @@ const content = (self: Partial, end: string, withTail: boolean): ReadonlyArray<T
     ...(withTail && tail.length === 0 ? ["No output."] : []),
     ...(withTail && omittedLines > 0 ? [`${omittedLines} lines of the log are omitted.`] : []),
     ...(withTail ? cutToText(self.cutLines, maxLine) : []),
+    ...(self.spill === undefined ? [] : [Spill.toText(self.spill)]),
     ...aftermathToText(self)
   ]
   return [
@@ -168,35 +171,46 @@ export const layer = Build.toLayer(
     const files = yield* WorkspaceFiles
     const path = yield* Path.Path
     const processes = yield* Processes
+    const commands = yield* CommandTask.make
 
     return ({ command, cwd = "." }: Tool.Parameters<typeof Build>) =>
       ToolStream.suspend(() => {
         const log = new Log()
-        const start = Effect.gen(function* () {
-          log.start(yield* Clock.Clock)
-          const { path: directory, type } = yield* files.resolve(cwd)
-          if (type === "file") return yield* new FileUnreachable({ path: cwd, reason: { _tag: "WrongType", type } })
-          const workspace = yield* files.resolve(".")
-          log.place = placing(path, workspace.path, directory)
-          log.command = command ?? (yield* find(files, path, directory))
-          const process = yield* processes.spawn(bashCommand(log.command, { cwd: directory }))
-          const end = Effect.gen(function* () {
-            const exit = yield* process.exit
-            log.leftBehind = yield* process.sweep
-            return { exit, ...log.known(), withheld: process.withheld }
-          })
-          const lines = linesOf(yield* Stream.toPull(process.output), log)
-          return ToolStream.make(Stream.fromPull(Effect.succeed(lines)), end).pipe(
-            ToolStream.lift(
-              Effect.onInterrupt(() =>
-                Effect.map(process.sweep, (left) => {
-                  log.leftBehind = left.filter(({ fate }) => fate === "alive")
+        return ToolStream.callbackArray<Progress, Built, NoBuildFound | FileUnreachable | SpawnFailed, Scope.Scope>(
+          Effect.fnUntraced(function* (emit) {
+            log.start(yield* Clock.Clock)
+            const { path: directory, type } = yield* files.resolve(cwd)
+            if (type === "file") return yield* new FileUnreachable({ path: cwd, reason: { _tag: "WrongType", type } })
+            const workspace = yield* files.resolve(".")
+            log.place = placing(path, workspace.path, directory)
+            log.command = command ?? (yield* find(files, path, directory))
+            const tell = Effect.suspend(() => {
+              const lines = log.take()
+              return Arr.isReadonlyArrayNonEmpty(lines) ? emit(lines) : Effect.void
+            })
+            const spawn = processes.spawn(bashCommand(log.command, { cwd: directory }))
+            const running = yield* commands.attended(
+              { command: log.command, spawn },
+              {
+                output: (output) => {
+                  log.read(output)
+                  return tell
+                },
+                end: Effect.suspend(() => {
+                  log.end()
+                  return tell
                 })
-              )
+              }
             )
-          )
-        })
-        return ToolStream.unwrap(start).pipe(ToolStream.withPartial(() => log.known()))
+            const { exit } = yield* CommandTask.settle(running, {
+              isCut: () => log.isCut,
+              tell: (rest) => {
+                log.rest = rest
+              }
+            })
+            return { exit, ...log.known(), withheld: running.withheld }
+          })
+        ).pipe(ToolStream.withPartial(() => log.known()))
       })
   })
 )
@@ -210,32 +224,11 @@ const placing =
     return relative === ".." || relative.startsWith(`..${path.sep}`) || path.isAbsolute(relative) ? absolute : relative
   }
 
-type Chunk<A> = Arr.NonEmptyReadonlyArray<A>
-
-/** The lines, in chunks as large as they are read. */
-const linesOf = (output: Pull.Pull<Chunk<Output>>, log: Log): Pull.Pull<Chunk<Progress>> => {
-  const read = Pull.catchDone(
-    Effect.map(output, (chunk) => log.read(chunk)),
-    () => Effect.sync(() => log.end())
-  )
-  const next: Pull.Pull<Chunk<Progress>> = Effect.suspend(() =>
-    log.ended
-      ? Cause.done()
-      : Effect.flatMap(read, () => {
-          const lines = log.take()
-          return Arr.isReadonlyArrayNonEmpty(lines) ? Effect.succeed(lines) : next
-        })
-  )
-  return next
-}
-
 /** What one call has seen so far. */
 class Log {
   command = ""
   place: (found: Found) => string = ({ file }) => file
-  /** There is nothing more to read. */
-  ended = false
-  leftBehind: ReadonlyArray<LeftBehind> = []
+  rest: CommandTask.Rest = { leftBehind: [] }
   private readonly diagnostics = new Diagnostics()
   private readonly tail = new LastLines(tailLimits)
   private readonly streams: Readonly<Record<Output["stream"], OutputLines>>
@@ -258,15 +251,19 @@ class Log {
     this.elapsedMs = () => Math.max(0, Math.round(clock.currentTimeMillisUnsafe() - startedAt))
   }
 
-  read(chunk: ReadonlyArray<Output>): void {
-    for (const { bytes, stream } of chunk) this.streams[stream].write(bytes)
+  read({ bytes, stream }: Output): void {
+    this.streams[stream].write(bytes)
   }
 
   end(): void {
     this.streams.stdout.end()
     this.streams.stderr.end()
     this.diagnostics.end()
-    this.ended = true
+  }
+
+  /** `tail` is not all of it. */
+  get isCut(): boolean {
+    return this.tail.cutLines > 0 || this.tail.total > this.tail.render().length
   }
 
   take(): ReadonlyArray<Progress> {
@@ -289,7 +286,7 @@ class Log {
       tail,
       cutLines: this.tail.cutLines,
       omittedLines: this.tail.total - tail.length,
-      leftBehind: this.leftBehind,
+      ...this.rest,
       durationMs: this.elapsedMs()
     }
   }

@@ -138,7 +138,7 @@ class Running implements Process {
   constructor({ cell, child }: Started, running: Set<ProcessGroup>, table: ProcessTable | undefined) {
     const pid = child.pid
     const group = new ProcessGroup(pid, cell, table)
-    const output = new ProcessOutput(child.stdout, child.stderr)
+    const output = new ProcessOutput(child.stdout, child.stderr, () => group.isBusy)
     const exit = Deferred.makeUnsafe<ExitStatus>()
     running.add(group)
     child.once("exit", (code, signal) => {

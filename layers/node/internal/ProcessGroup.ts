@@ -70,6 +70,11 @@ export class ProcessGroup {
     this.table = table
   }
 
+  /** Whether somebody of it is at work, as far as is known: not asleep, although on a busy machine he may not come to it. */
+  get isBusy(): boolean {
+    return this.members().some(({ isBusy }) => isBusy === true)
+  }
+
   /** Sends a signal to all of them at once, unless it is over. */
   signal(signal: NodeJS.Signals): void {
     this.send(this.members(), signal)

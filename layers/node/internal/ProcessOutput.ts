@@ -24,11 +24,12 @@ import type { Output } from "../../../src/Processes.ts"
 import { ProcessPipe } from "./ProcessPipe.ts"
 
 /**
- * How long the pipes must be silent after the exit, in ms. Someone who still
- * holds them is often about to end (`exec > >(tee log)`): shorter loses such
- * output, longer makes every command wait that starts something in the background.
+ * Looks in a row, `lookMs` apart, that find the pipes silent after the exit and nobody at work. Someone who still holds
+ * them is often about to end (`exec > >(tee log)`): fewer lose such output, more make every command wait that starts
+ * something in the background. Looks and not time: on a busy machine neither he nor this process may get any.
  */
-const quietMs = 100
+const quietLooks = 5
+const lookMs = 20
 
 /** How long after the exit those who never fall silent are listened to, in ms. */
 const talkMs = 500
@@ -74,8 +75,11 @@ export class ProcessOutput {
   private silent = false
   private closed = false
   private wake: (() => void) | undefined
+  private readonly isBusy: () => boolean
 
-  constructor(stdout: Readable, stderr: Readable) {
+  /** `isBusy` tells whether somebody of the process, who may hold the pipes, is at work. */
+  constructor(stdout: Readable, stderr: Readable, isBusy: () => boolean) {
+    this.isBusy = isBusy
     const changed = () => this.wake?.()
     this.sources = [
       new Source("stdout", new ProcessPipe(stdout, changed)),
@@ -154,22 +158,18 @@ export class ProcessOutput {
       })
     }
     const listen = () => {
-      const exitedAt = this.exitedAt
-      if (exitedAt === undefined) return
+      if (this.exitedAt === undefined) return
       // Empty already at the exit, or since the last chunk. After a delay the timer alone does not tell: the loop looks at
       // timers before it looks at input.
       afterPoll(() => {
         for (const source of this.sources) source.emptied = true
-        if (this.over()) return done()
-        timer = setTimeout(
-          () =>
-            afterPoll(() => {
-              this.silent = true
-              done()
-            }),
-          Math.max(0, Math.min(quietMs, exitedAt + talkMs - performance.now()))
-        )
+        look(quietLooks)
       })
+    }
+    const look = (left: number) => {
+      this.silent = left === 0
+      if (this.over()) return done()
+      timer = setTimeout(() => afterPoll(() => look(this.isBusy() ? quietLooks : left - 1)), lookMs)
     }
     this.wake = () => {
       if (this.hasQueued || this.over()) return done()

@@ -29,6 +29,8 @@ export interface Entry {
   readonly session: number
   /** In ticks since the system's start. */
   readonly startedAt: string
+  /** It has a processor, or waits for one, or for a disk. Undefined where that is not known. */
+  readonly isBusy?: boolean
 }
 
 /**
@@ -104,7 +106,8 @@ export class ProcessTable {
         parent: Number(parent),
         group: Number(group),
         session: Number(session),
-        startedAt: rest[15] ?? ""
+        startedAt: rest[15] ?? "",
+        isBusy: state === "R" || state === "D"
       }
     } catch {
       return undefined

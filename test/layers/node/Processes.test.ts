@@ -262,6 +262,16 @@ describe("Processes on Node", () => {
       })
     )
 
+    it.effect("C05: who is still at work at the exit is heard, and not for ever", () =>
+      Effect.gen(function* () {
+        const work = "t=${EPOCHREALTIME/[.,]/}; until (( ${EPOCHREALTIME/[.,]/} - t > 250000 )); do :; done"
+        assert.strictEqual((yield* run(`echo said > >(${work}; cat)`)).stdout, "said\n")
+        const { leftBehind, ms } = yield* run("while :; do :; done & echo done")
+        assert.strictEqual(leftBehind.length, 1)
+        assert.isBelow(ms, 4_000)
+      })
+    )
+
     it.effect("C06: both streams are drained at once", () =>
       Effect.gen(function* () {
         const { stderr, stdout } = yield* run("head -c 2000000 /dev/zero >&2; head -c 2000000 /dev/zero")

@@ -67,11 +67,9 @@ export class OutwardNameTaken extends Schema.TaggedError<OutwardNameTaken>()("Ou
  * @since 0.1.0
  */
 export const make = ({ name, origin }: RawName): Effect.Effect<string> =>
-  Effect.suspend(() => {
+  Effect.sync(() => {
     const plain = origin === undefined ? ownName(name) : foreignName(origin, name)
-    return plain === undefined
-      ? Effect.map(hash(origin, name), (hash) => stem(origin, name) + hash)
-      : Effect.succeed(plain)
+    return plain === undefined ? stem(origin, name) + hash(origin, name) : plain
   })
 
 /**
@@ -144,8 +142,7 @@ const readable = (name: string, otherwise: string, max: number): string => {
 
 const base32 = "abcdefghijklmnopqrstuvwxyz234567"
 
-const hash = (origin: string | undefined, name: string): Effect.Effect<string> =>
-  Effect.map(Sha256.hex(key({ origin, name })), (hex) => {
-    const bits = BigInt(`0x${hex.slice(0, (digits * 5) / 4)}`)
-    return Array.from({ length: digits }, (_, i) => base32[Number((bits >> BigInt(5 * i)) & 31n)]).join("")
-  })
+const hash = (origin: string | undefined, name: string): string => {
+  const bits = BigInt(`0x${Sha256.hex(key({ origin, name })).slice(0, (digits * 5) / 4)}`)
+  return Array.from({ length: digits }, (_, i) => base32[Number((bits >> BigInt(5 * i)) & 31n)]).join("")
+}

@@ -17,7 +17,9 @@ export const ToolResult = Schema.Struct({
   value: Schema.Unknown,
   content: Schema.Array(ToolContent),
   /** A success that the model must see as an error: a command that exits with 1. */
-  isError: Schema.Boolean
+  isError: Schema.Boolean,
+  /** Why the journal does not have it: after a crash it is not known that the call ended like this. */
+  unrecorded: Schema.optionalKey(Schema.String)
 })
 export type ToolResult = typeof ToolResult.Type
 

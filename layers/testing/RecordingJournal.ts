@@ -48,5 +48,5 @@ export const make = (options?: {
           options?.onWrite?.(entry)
         })
       )
-    return { entries, layer: Layer.succeed(Journal.Journal, { write }) }
+    return { entries, layer: Layer.succeed(Journal.Journal, { progress: "full", write }) }
   })

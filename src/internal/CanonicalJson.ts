@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import type * as Effect from "effect/Effect"
 import * as Sha256 from "./Sha256.ts"
 
 /** Keys sorted by code units, no blanks: two values that are equal give the same text. */
@@ -15,4 +14,4 @@ export const stringify = (value: unknown): string =>
   ) ?? "null"
 
 /** SHA-256 of the canonical text, in hex. */
-export const sha256 = (value: unknown): Effect.Effect<string> => Sha256.hex(stringify(value))
+export const sha256 = (value: unknown): string => Sha256.hex(stringify(value))

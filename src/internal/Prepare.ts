@@ -25,8 +25,9 @@ export const prepare =
     fromBody((emit) => {
       const go = (member: ErasedTool, parameters: unknown) => {
         const prepared = new Prepared(running.call, member, parameters, running, origin)
-        const refusal = running.prepared(prepared, member.clocks?.(parameters))
-        return refusal === undefined ? bodyOf(invocation(prepared))(emit) : Exit.fail(refusal)
+        const before = running.prepared(prepared, member.clocks?.(parameters))
+        const run = () => bodyOf(invocation(prepared))(emit)
+        return before === undefined ? run() : Effect.flatMap(before, run)
       }
       if ("choose" in tool) {
         const member = Effect.mapError(tool.choose, (reason) => fromReason(running.call, reason))

@@ -8,6 +8,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { ErasedTool } from "../ErasedTool.ts"
+import type { Approved } from "../Journal.ts"
 import { CurrentSession, type Session } from "../Session.ts"
 import { CurrentToolCall, type ToolCall } from "../ToolCall.ts"
 import type { PreparedCall } from "../ToolMiddleware.ts"
@@ -21,7 +22,6 @@ export class Prepared implements PreparedCall {
   readonly call: ToolCall
   readonly tool: ErasedTool
   readonly parameters: unknown
-  readonly attempt = 1
   readonly origin: string | undefined
   /** Undefined outside of a runtime. */
   readonly current: Current.Current | undefined
@@ -46,6 +46,14 @@ export class Prepared implements PreparedCall {
     return current === undefined ? undefined : Option.getOrUndefined(Context.getOption(current.outer, CurrentToolCall))
   }
 
+  get attempt(): number {
+    return this.current?.attempt ?? 1
+  }
+
+  get approval(): Approved | undefined {
+    return this.current?.approval
+  }
+
   get session(): Session {
     return Context.get(this.current?.outer ?? Context.empty(), CurrentSession)
   }
@@ -55,8 +63,8 @@ export class Prepared implements PreparedCall {
       this.hash !== undefined
         ? Effect.succeed(this.hash)
         : Effect.map(
-            Effect.flatMap(this.tool.encodeParameters(this.parameters), CanonicalJson.sha256),
-            (hash) => (this.hash = hash)
+            this.tool.encodeParameters(this.parameters),
+            (parameters) => (this.hash = CanonicalJson.sha256(parameters))
           )
     )
   }

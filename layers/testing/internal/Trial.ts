@@ -13,7 +13,7 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import { CurrentClocks } from "../../../src/Clocks.ts"
 import type { ErasedTool } from "../../../src/ErasedTool.ts"
-import type * as Journal from "../../../src/Journal.ts"
+import * as Journal from "../../../src/Journal.ts"
 import * as ToolCall from "../../../src/ToolCall.ts"
 import * as ToolRegistry from "../../../src/ToolRegistry.ts"
 import { type Stats, ToolRuntime } from "../../../src/ToolRuntime.ts"
@@ -152,7 +152,7 @@ export const play = (setup: Setup, parameters: unknown, scenario: Scenario, maxW
     const ended = ({ call, reader }: Pick<Started, "call" | "reader">): boolean => {
       if (reader.end === undefined) return false
       // Refused at the door, it is not in the journal.
-      return hasTerminal(call.callId) || !journal.entries.some(({ entry }) => idOf(entry) === call.callId)
+      return hasTerminal(call.callId) || !journal.entries.some(({ entry }) => Journal.callIdOf(entry) === call.callId)
     }
     const hasTerminal = (callId: string): boolean =>
       journal.entries.some(({ entry }) => entry._tag === "Terminal" && entry.callId === callId)
@@ -200,7 +200,7 @@ export const play = (setup: Setup, parameters: unknown, scenario: Scenario, maxW
         call,
         reader,
         startedAt,
-        journal: journal.entries.filter((item) => idOf(item.entry) === call.callId),
+        journal: journal.entries.filter((item) => Journal.callIdOf(item.entry) === call.callId),
         runs: runs.filter((run) => run.callId === call.callId),
         interferedAt: interferedAt.get(call.callId),
         overdue: overdue.get(call.callId),
@@ -212,8 +212,6 @@ export const play = (setup: Setup, parameters: unknown, scenario: Scenario, maxW
       durationMs
     }
   })
-
-const idOf = (entry: Journal.Entry): string => (entry._tag === "Accepted" ? entry.call.callId : entry.callId)
 
 const registry = (tool: ErasedTool): Layer.Layer<ToolRegistry.ToolRegistry> =>
   Layer.effect(

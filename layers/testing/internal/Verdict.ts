@@ -266,12 +266,16 @@ export const timeline = ({ calls }: Trial): ReadonlyArray<string> => {
       ]
 }
 
-const entryText = (entry: Entry["entry"]): string =>
-  entry._tag === "Accepted"
-    ? "Accepted"
-    : entry._tag === "Progress"
-      ? `Progress ${text(entry.value)}`
-      : resultText(entry.result)
+const entryText = (entry: Entry["entry"]): string => {
+  switch (entry._tag) {
+    case "Progress":
+      return `Progress ${text(entry.value)}`
+    case "Terminal":
+      return resultText(entry.result)
+    default:
+      return entry._tag
+  }
+}
 
 const resultText = (result: Terminal["result"]): string => {
   if (result._tag === "Success") return `Terminal Success ${text(result.value)}`

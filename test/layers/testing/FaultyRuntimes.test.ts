@@ -35,9 +35,11 @@ const journalling = (change: (entry: Journal.Entry) => ReadonlyArray<Journal.Ent
         Journal.Journal,
         Effect.map(
           Journal.Journal,
-          (journal) =>
+          (journal): Journal.Writer | undefined =>
             journal && {
-              write: (entry: Journal.Entry) => Effect.forEach(change(entry), journal.write, { discard: true })
+              ...journal,
+              write: (entry, durability) =>
+                Effect.forEach(change(entry), (changed) => journal.write(changed, durability), { discard: true })
             }
         )
       )

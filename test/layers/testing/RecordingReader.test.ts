@@ -67,6 +67,8 @@ describe("RecordingReader", () => {
         ])
         assert.deepStrictEqual(journal, [
           [0, "Accepted"],
+          [0, "Decoded"],
+          [0, "Started"],
           [0, "Progress"],
           [10, "Progress"],
           [15, "Terminal"]

@@ -3,7 +3,7 @@
  * runner.
  *
  * - `LawCheck` checks a tool against the law; it fails with a `LawViolation`.
- * - `ScriptedTool` and `ScriptedProcess` do what data says.
+ * - `ScriptedTool`, `ScriptedProcess` and `ScriptedSampler` do what data says.
  * - `RecordingReader` and `RecordingJournal` remember what they were told.
  * - `VirtualClock` moves when it is told to, and knows who sleeps.
  *
@@ -14,5 +14,6 @@ export * as LawViolation from "./LawViolation.ts"
 export * as RecordingJournal from "./RecordingJournal.ts"
 export * as RecordingReader from "./RecordingReader.ts"
 export * as ScriptedProcess from "./ScriptedProcess.ts"
+export * as ScriptedSampler from "./ScriptedSampler.ts"
 export * as ScriptedTool from "./ScriptedTool.ts"
 export * as VirtualClock from "./VirtualClock.ts"

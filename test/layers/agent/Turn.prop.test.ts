@@ -9,8 +9,9 @@ import * as Conversation from "../../../layers/agent/Conversation.ts"
 import * as History from "../../../layers/agent/History.ts"
 import * as SessionLog from "../../../layers/agent/SessionLog.ts"
 import type { TurnEvent, TurnResult } from "../../../layers/agent/Turn.ts"
+import * as RecordingJournal from "../../../layers/testing/RecordingJournal.ts"
 import * as ScriptedSampler from "../../../layers/testing/ScriptedSampler.ts"
-import * as Journal from "../../../src/Journal.ts"
+import type * as Journal from "../../../src/Journal.ts"
 import * as Session from "../../../src/Session.ts"
 import { text, type ToolContent } from "../../../src/ToolContent.ts"
 import { fromReason, Interrupted, toContent } from "../../../src/ToolError.ts"
@@ -185,8 +186,8 @@ const check = (plan: Plan.Plan) =>
       const step = plan.steps[number]
       return step === undefined ? { parts: [{ type: "text", text: "That is all." }] } : Plan.script(step, number)
     })
-    const journal = Layer.succeed(Journal.Journal, { write: (entry) => Effect.sync(() => void trace.push(entry)) })
-    const context = yield* Layer.build(Layer.provide(Layer.merge(model.layer, Plan.layer(world)), journal))
+    const journal = yield* RecordingJournal.make({ onWrite: (entry) => void trace.push(entry) })
+    const context = yield* Layer.build(Layer.provide(Layer.merge(model.layer, Plan.layer(world)), journal.layer))
     const conversation = yield* Conversation.make({
       wakes: plan.wakes,
       log: { append: (records) => Effect.sync(() => void trace.push(...records)) }

@@ -216,8 +216,8 @@ export interface Process {
  * @since 0.1.0
  */
 export class SpawnFailed extends Schema.TaggedError<SpawnFailed>()("SpawnFailed", {
-  /** What was wrong: the working directory, the program, the size of the arguments, or anything else. */
-  reason: Schema.Literals(["WorkingDirectory", "ProgramNotFound", "ArgumentsTooLong", "Other"]),
+  /** What was wrong: the working directory, the program, the size of the arguments, the sandbox, or anything else. */
+  reason: Schema.Literals(["WorkingDirectory", "ProgramNotFound", "ArgumentsTooLong", "SandboxUnavailable", "Other"]),
   /** Says what was wrong with which path or limit, and what to do. */
   message: Schema.String
 }) {}

@@ -36,6 +36,7 @@ import {
   Withheld
 } from "../src/Processes.ts"
 import * as Spill from "../src/Spill.ts"
+import * as Sandbox from "../src/Sandbox.ts"
 import * as Tool from "../src/Tool.ts"
 import * as ToolContent from "../src/ToolContent.ts"
 import * as ToolStream from "../src/ToolStream.ts"
@@ -80,14 +81,19 @@ export const Completed = Schema.Struct({
     description: "The line that matched `until`. The command was ended then."
   }),
   ...known,
-  withheld: Withheld
+  withheld: Withheld,
+  sandbox: Sandbox.Told
 })
 export type Completed = typeof Completed.Type
 
 const isError = ({ exit, matched }: Completed): boolean => matched === undefined && !isSuccess(exit)
 
 /** What a model reads: the last lines, and how it ended. */
-const content = (self: Partial, end: string): ReadonlyArray<ToolContent.ToolContent> =>
+const content = (
+  self: Partial,
+  end: string,
+  notes: ReadonlyArray<string> = []
+): ReadonlyArray<ToolContent.ToolContent> =>
   ToolContent.withNote(
     self.tail.join("\n"),
     [
@@ -97,9 +103,16 @@ const content = (self: Partial, end: string): ReadonlyArray<ToolContent.ToolCont
       ...cutToText(self.cutLines, maxLine),
       ...(self.spill === undefined ? [] : [Spill.toText(self.spill)]),
       ...(self.suppressed > 0 ? [`${self.suppressed} were too many and not told as events.`] : []),
+      ...notes,
       ...aftermathToText(self)
     ].join(" ")
   )
+
+const description =
+  "Runs a command in bash, in the workspace, and reports each line of its output as an event while it runs, then how it " +
+  "ended and its last lines. With `until` it ends at the first line that matches, and ends the command: use it to wait " +
+  "for something. Blank lines are skipped; of a line that is redrawn (progress bars) the last state is reported. There " +
+  "is no terminal and stdin is empty."
 
 /**
  * Runs a command as `bash` does and tells each complete line of its output as one
@@ -115,11 +128,8 @@ const content = (self: Partial, end: string): ReadonlyArray<ToolContent.ToolCont
  */
 export class Monitor extends Tool.Service<Monitor>()("monitor", {
   title: "Watch a command",
-  description:
-    "Runs a command in bash, in the workspace, and reports each line of its output as an event while it runs, then how it " +
-    "ended and its last lines. With `until` it ends at the first line that matches, and ends the command: use it to wait " +
-    "for something. Blank lines are skipped; of a line that is redrawn (progress bars) the last state is reported. There " +
-    "is no terminal and stdin is empty.",
+  description,
+  describe: Sandbox.describe(description),
   parameters: {
     command: Schema.NonEmptyString.annotate({
       description: "The command, or a whole script. Run as `bash -c COMMAND`."
@@ -177,7 +187,9 @@ export class Monitor extends Tool.Service<Monitor>()("monitor", {
         ? "The last line matched, and the command was ended."
         : exit._tag === "Exited"
           ? `Exit status ${exit.code}.`
-          : `Killed by ${exit.signal}.`
+          : `Killed by ${exit.signal}.`,
+      // Only where it may be the reason.
+      isError(completed) ? Sandbox.toText(completed.sandbox ?? Sandbox.off) : []
     )
   },
   toPartialContent: (partial) => content(partial, "Stopped before its end.")
@@ -217,7 +229,13 @@ export const layer = Monitor.toLayer(
               }
             })
             const { matched } = watch
-            return { exit, ...(matched === undefined ? {} : { matched }), ...watch.known(), withheld: running.withheld }
+            return {
+              exit,
+              ...(matched === undefined ? {} : { matched }),
+              ...watch.known(),
+              withheld: running.withheld,
+              ...(yield* Sandbox.told)
+            }
           })
         ).pipe(ToolStream.withPartial(() => watch.known()))
       })

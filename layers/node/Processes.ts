@@ -10,8 +10,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
-import { type ChildProcessByStdio, spawn as spawnChild } from "node:child_process"
+import { type ChildProcess, type ChildProcessByStdio, spawn as spawnChild } from "node:child_process"
 import * as fs from "node:fs"
+import { Socket } from "node:net"
 import * as path from "node:path"
 import type { Readable, Writable } from "node:stream"
 import {
@@ -23,11 +24,13 @@ import {
   Processes,
   SpawnFailed
 } from "../../src/Processes.ts"
+import { CurrentSandbox } from "../../src/Sandbox.ts"
 import { CurrentSession } from "../../src/Session.ts"
-import { type Cell, choose, isFound, systemFacts } from "./internal/ProcessContainment.ts"
+import { type Cell, choose, isFound, kept, systemFacts } from "./internal/ProcessContainment.ts"
 import { ProcessGroup } from "./internal/ProcessGroup.ts"
 import { endLeftovers } from "./internal/ProcessLeftovers.ts"
 import { ProcessOutput } from "./internal/ProcessOutput.ts"
+import * as ProcessSandbox from "./internal/ProcessSandbox.ts"
 import { ProcessTable } from "./internal/ProcessTable.ts"
 
 /** Time for a command to end after SIGTERM, in ms. Shorter cuts clean-ups off; longer makes a cancelled call seem stuck. */
@@ -64,6 +67,8 @@ export interface Options {
   readonly containment?: Containment | "best" | undefined
   /** End what programs left that died, before anything is started. Default: true. It costs some ms, once. */
   readonly endLeftovers?: boolean | undefined
+  /** Where bubblewrap is, which makes the sandboxes of Linux. Default: where systems install it; the PATH is not searched. */
+  readonly bwrap?: string | undefined
 }
 
 /**
@@ -85,13 +90,21 @@ export const layerWith = (options: Options = {}): Layer.Layer<Processes> =>
       const cells = choose(options.containment ?? "marker", systemFacts(table))
       // Reading it anew costs 0.1 ms, a thirtieth of a start.
       const environment = { ...process.env, ...unattended }
+      const sandboxes = yield* ProcessSandbox.make(ProcessSandbox.maker(options.bwrap))
+      // What keeps them together is part of every sandbox.
+      const sandboxedCells = choose("marker", systemFacts(table))
 
       const spawn = Effect.fnUntraced(function* (command: Command) {
-        const { workspace } = yield* CurrentSession
-        const cwd = path.resolve(workspace, command.cwd ?? ".")
+        const session = yield* CurrentSession
+        const sandbox = yield* CurrentSandbox
+        const cwd = path.resolve(session.workspace, command.cwd ?? ".")
+        const way: Way =
+          sandbox.length === 0
+            ? { cells }
+            : { cells: sandboxedCells, launch: (cwd) => sandboxes(sandbox, session, cwd) }
         return yield* Effect.map(
           Effect.acquireRelease(
-            Effect.map(start(command, cwd, environment, cells), (started) => new Running(started, running, table)),
+            Effect.map(start(command, cwd, environment, way), (started) => new Running(started, running, table)),
             (self) => self.end
           ),
           (self): Process => self
@@ -181,12 +194,18 @@ interface Started {
   readonly cell: Cell
 }
 
+/** How commands are started: as they are, in a cell, or as a sandbox wants it. */
+interface Way {
+  readonly cells: () => Cell
+  readonly launch?: (cwd: string) => ReturnType<ProcessSandbox.Sandboxes>
+}
+
 /** Starts a process, or says why not. Node says so either at once or in an event. */
 const start = (
   command: Command,
   cwd: string,
   environment: NodeJS.ProcessEnv,
-  cells: () => Cell
+  { cells, launch }: Way
 ): Effect.Effect<Started, SpawnFailed> =>
   Effect.suspend(() => {
     const cell = cells()
@@ -196,30 +215,60 @@ const start = (
     const { input } = command
     // Node's pipe is a socket. A first shell takes one for a remote login, and `bash -c` reads ~/.bashrc then.
     if (input !== undefined && !(Number(env.SHLVL) >= 1)) env.SHLVL = "1"
-    const child = Effect.try({
-      try: (): Child => {
-        const program = cell.program(command.program)
-        if (program !== command.program && !isFound(command.program, cwd, env.PATH)) throw notFound
-        const args = cell.args(command.program, command.args)
-        const options = { cwd, env, detached: true }
-        return input === undefined
-          ? spawnChild(program, args, { ...options, stdio: ["ignore", "pipe", "pipe"] })
-          : spawnChild(program, args, { ...options, stdio: ["pipe", "pipe", "pipe"] })
-      },
-      catch: failed
-    })
-    return Effect.flatMap(child, (child) => {
-      // Its reader has left, or never came: that is for its status to say.
-      child.stdin?.on("error", () => {}).end(input)
-      return hasPid(child)
-        ? Effect.succeed({ child, cell })
-        : Effect.callback<never, SpawnFailed>((resume) => {
-            child.once("error", (error) => resume(Effect.fail(failed(error))))
-            child.stdout.destroy()
-            child.stderr.destroy()
-          })
-    }).pipe(Effect.tapError(() => cell.close))
+    const spawned = (wanted: ProcessSandbox.Launch): Effect.Effect<Started, SpawnFailed> => {
+      const child = Effect.try({
+        try: (): Child => {
+          if (wanted.program !== command.program && !isFound(command.program, cwd, env.PATH)) throw notFound
+          return spawnLaunch(wanted, input !== undefined)
+        },
+        catch: failed
+      })
+      return Effect.flatMap(child, (child) => {
+        // Its reader has left, or never came: that is for its status to say.
+        child.stdin?.on("error", () => {}).end(input)
+        return hasPid(child)
+          ? Effect.succeed({ child, cell: wanted.isKeeper ? kept(cell) : cell })
+          : Effect.callback<never, SpawnFailed>((resume) => {
+              child.once("error", (error) => resume(Effect.fail(failed(error))))
+              child.stdout.destroy()
+              child.stderr.destroy()
+            })
+      })
+    }
+    const { program } = command
+    const started =
+      launch === undefined
+        ? spawned({ program: cell.program(program), args: cell.args(program, command.args), cwd, env, isKeeper: false })
+        : Effect.try({ try: () => fs.realpathSync(cwd), catch: failed }).pipe(
+            Effect.flatMap((real) =>
+              Effect.flatMap(launch(real), (wanted) =>
+                Effect.try({
+                  try: () => wanted({ program, args: command.args, cwd: real, env, keeperEnv: cell.env }),
+                  catch: failed
+                })
+              )
+            ),
+            Effect.flatMap(spawned)
+          )
+    return Effect.tapError(started, () => cell.close)
   })
+
+const spawnLaunch = ({ args, cwd, env, program, told }: ProcessSandbox.Launch, hasInput: boolean): Child => {
+  const options = { cwd, env, detached: true }
+  if (told === undefined) {
+    return hasInput
+      ? spawnChild(program, args, { ...options, stdio: ["pipe", "pipe", "pipe"] })
+      : spawnChild(program, args, { ...options, stdio: ["ignore", "pipe", "pipe"] })
+  }
+  const child = spawnChild(program, args, { ...options, stdio: [hasInput ? "pipe" : "ignore", "pipe", "pipe", "pipe"] })
+  const pipe = child.stdio[3]
+  if (!hasPipes(child) || !(pipe instanceof Socket)) throw new TypeError("a pipe is missing")
+  // It may have ended before it was told.
+  pipe.on("error", () => {}).end(told, () => pipe.destroy())
+  return child
+}
+
+const hasPipes = (child: ChildProcess): child is Child => child.stdout !== null && child.stderr !== null
 
 /** What Node says of a program that is not there. */
 const notFound = Object.assign(new Error("not found"), { code: "ENOENT" })

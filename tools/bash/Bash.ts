@@ -23,6 +23,7 @@ import {
   SpawnFailed,
   Withheld
 } from "../../src/Processes.ts"
+import * as Sandbox from "../../src/Sandbox.ts"
 import * as Spill from "../../src/Spill.ts"
 import { TerminalDecoder, TerminalText } from "../../src/TerminalText.ts"
 import * as Tool from "../../src/Tool.ts"
@@ -64,7 +65,8 @@ export type Partial = typeof Partial.Type
 export const Completed = Schema.Struct({
   exit: ExitStatus,
   ...known,
-  withheld: Withheld
+  withheld: Withheld,
+  sandbox: Sandbox.Told
 })
 export type Completed = typeof Completed.Type
 
@@ -99,6 +101,13 @@ const content = (
 
 const isError = (success: Completed | Started): boolean => "exit" in success && !isSuccess(success.exit)
 
+const description =
+  "Runs a command in bash, in the workspace, and returns its output and exit status. There is no terminal " +
+  "and stdin is empty, so commands must not ask questions. Each call is a new shell: variables and `cd` are not kept. " +
+  "Processes left in the background by `&` are ended when the command exits; for a server, or work of minutes, set " +
+  "`background`: the result is a task id at once, for task_output, wait_tasks and kill_task. " +
+  "Long output is cut in the middle; all of it can be read by read_output then."
+
 /**
  * Runs a command as `bash -c COMMAND` does, without a terminal, with an empty
  * stdin. It fails only when the command could not be run: one that exits 1 is a
@@ -118,12 +127,8 @@ const isError = (success: Completed | Started): boolean => "exit" in success && 
  */
 export class Bash extends Tool.Service<Bash>()("bash", {
   title: "Run a shell command",
-  description:
-    "Runs a command in bash, in the workspace, and returns its output and exit status. There is no terminal " +
-    "and stdin is empty, so commands must not ask questions. Each call is a new shell: variables and `cd` are not kept. " +
-    "Processes left in the background by `&` are ended when the command exits; for a server, or work of minutes, set " +
-    "`background`: the result is a task id at once, for task_output, wait_tasks and kill_task. " +
-    "Long output is cut in the middle; all of it can be read by read_output then.",
+  description,
+  describe: Sandbox.describe(description),
   parameters: {
     command: Schema.NonEmptyString.annotate({
       description: "The command, or a whole script. Run as `bash -c COMMAND`."
@@ -166,12 +171,17 @@ export class Bash extends Tool.Service<Bash>()("bash", {
   }),
   toContent: (success) => {
     if (!("exit" in success)) return [ToolContent.text(`Runs in the background as ${success.taskId}.`)]
-    const { exit, withheld } = success
+    const { exit, sandbox, withheld } = success
     return content(
       success,
       exit._tag === "Exited" ? `Exit status ${exit.code}.` : `Killed by ${exit.signal}.`,
       // Only where it may be the reason.
-      isError(success) && withheld.length > 0 ? [`Environment variables not passed on: ${withheld.join(", ")}.`] : []
+      isError(success)
+        ? [
+            ...(withheld.length > 0 ? [`Environment variables not passed on: ${withheld.join(", ")}.`] : []),
+            ...Sandbox.toText(sandbox ?? Sandbox.off)
+          ]
+        : []
     )
   },
   toPartialContent: (partial) => content(partial, "Stopped before its end.")
@@ -214,7 +224,8 @@ const inForeground = (commands: CommandTask.Commands, options: CommandTask.Optio
             screen.rest = rest
           }
         })
-        return "taskId" in outcome ? outcome : { exit: outcome.exit, ...screen.known(), withheld: command.withheld }
+        if ("taskId" in outcome) return outcome
+        return { exit: outcome.exit, ...screen.known(), withheld: command.withheld, ...(yield* Sandbox.told) }
       })
     ).pipe(ToolStream.withPartial(() => screen.known()))
   })

@@ -25,6 +25,7 @@ import {
   Withheld
 } from "../../src/Processes.ts"
 import * as Spill from "../../src/Spill.ts"
+import * as Sandbox from "../../src/Sandbox.ts"
 import * as Tool from "../../src/Tool.ts"
 import * as ToolContent from "../../src/ToolContent.ts"
 import * as ToolStream from "../../src/ToolStream.ts"
@@ -71,14 +72,20 @@ export type Partial = typeof Partial.Type
 export const Built = Schema.Struct({
   exit: ExitStatus,
   ...known,
-  withheld: Withheld
+  withheld: Withheld,
+  sandbox: Sandbox.Told
 })
 export type Built = typeof Built.Type
 
 const isError = ({ exit }: Built): boolean => !isSuccess(exit)
 
 /** What a model reads: the diagnostics, the end of the log unless all is well, and how it ended. */
-const content = (self: Partial, end: string, withTail: boolean): ReadonlyArray<ToolContent.ToolContent> => {
+const content = (
+  self: Partial,
+  end: string,
+  withTail: boolean,
+  notes: ReadonlyArray<string> = []
+): ReadonlyArray<ToolContent.ToolContent> => {
   const { command, diagnostics, errors, omittedLines, tail, warnings } = self
   const status = [
     `${command}: ${end}`,
@@ -87,6 +94,7 @@ const content = (self: Partial, end: string, withTail: boolean): ReadonlyArray<T
     ...(withTail && omittedLines > 0 ? [`${omittedLines} lines of the log are omitted.`] : []),
     ...(withTail ? cutToText(self.cutLines, maxLine) : []),
     ...(self.spill === undefined ? [] : [Spill.toText(self.spill)]),
+    ...notes,
     ...aftermathToText(self)
   ]
   return [
@@ -102,6 +110,11 @@ const describe = ({ code, column, file, line, message, severity }: Diagnostic): 
     code === undefined ? "" : ` ${code}`
   }: ${message}`
 
+const description =
+  "Builds the project and returns the diagnostics of its compilers, linters and tests (tsc, gcc, clang, rustc, go, " +
+  "eslint, pytest, cmake, make) by file and line, and the end of the log. Finds the build from package.json, Cargo.toml, " +
+  "go.mod, Makefile, CMakeLists.txt or pyproject.toml, unless a command is given. Give a command to run tests or a linter."
+
 /**
  * Runs the build of the project, or the command that is given, and reads its log.
  * A build that fails is a success of this tool that is to be seen as an error.
@@ -116,10 +129,8 @@ const describe = ({ code, column, file, line, message, severity }: Diagnostic): 
  */
 export class Build extends Tool.Service<Build>()("build", {
   title: "Build the project",
-  description:
-    "Builds the project and returns the diagnostics of its compilers, linters and tests (tsc, gcc, clang, rustc, go, " +
-    "eslint, pytest, cmake, make) by file and line, and the end of the log. Finds the build from package.json, Cargo.toml, " +
-    "go.mod, Makefile, CMakeLists.txt or pyproject.toml, unless a command is given. Give a command to run tests or a linter.",
+  description,
+  describe: Sandbox.describe(description),
   parameters: {
     command: Schema.optionalKey(
       Schema.NonEmptyString.annotate({
@@ -155,7 +166,8 @@ export class Build extends Tool.Service<Build>()("build", {
   toContent: (built) => {
     const { exit } = built
     const end = exit._tag === "Exited" ? `exit status ${exit.code}.` : `killed by ${exit.signal}.`
-    return content(built, end, isError(built))
+    // Only where it may be the reason.
+    return content(built, end, isError(built), isError(built) ? Sandbox.toText(built.sandbox ?? Sandbox.off) : [])
   },
   toPartialContent: (partial) => content(partial, "stopped before its end.", true)
 }) {}
@@ -208,7 +220,7 @@ export const layer = Build.toLayer(
                 log.rest = rest
               }
             })
-            return { exit, ...log.known(), withheld: running.withheld }
+            return { exit, ...log.known(), withheld: running.withheld, ...(yield* Sandbox.told) }
           })
         ).pipe(ToolStream.withPartial(() => log.known()))
       })

@@ -23,6 +23,11 @@ import type { ProcessTable } from "./ProcessTable.ts"
 export interface Cell {
   readonly level: Containment
   readonly mark: string | undefined
+  /**
+   * The first process is not the command: it waits for it in a session of its own, hears no SIGTERM, and all is over with
+   * it.
+   */
+  readonly isKept?: boolean | undefined
   readonly env: Readonly<Record<string, string>>
   /** What runs `program` in it. */
   readonly program: (program: string) => string
@@ -99,6 +104,14 @@ export const choose = (wanted: Containment | "best", facts: Facts): (() => Cell)
   }
   return () => plain("group")
 }
+
+/**
+ * The cell of a command that is kept in a pid namespace by the process that was started.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const kept = (cell: Cell): Cell => ({ ...cell, level: "namespace", isKept: true })
 
 /**
  * The command puts itself into its cgroup before it becomes what it is to be: whoever is put there by another may have

@@ -100,8 +100,7 @@ export class ProcessGroup {
             runs: (entry) => this.runs(entry),
             signal: (entries, signal) => this.send(entries, signal),
             pending: () => !this.leaderReaped || this.undecided,
-            unnamed: ({ parent, pid }) =>
-              (pid === this.id && !this.leaderReaped) || (this.cell.level === "namespace" && parent === this.id),
+            unnamed: (entry) => this.isUnnamed(entry),
             deaf: (running) => this.areDeaf(running)
           },
           graceMs
@@ -111,10 +110,19 @@ export class ProcessGroup {
     )
   }
 
+  /** The command itself, and what is between it and the leader. */
+  private isUnnamed({ parent, pid }: Entry): boolean {
+    if (pid === this.id && !this.leaderReaped) return true
+    if (this.cell.level !== "namespace") return false
+    if (this.cell.isKept !== true) return parent === this.id
+    // Who is still seen after its keeper was killed with it. Before, the command is the second in its namespace.
+    return this.leaderReaped || (this.table?.innerPid(pid) ?? 0) <= 2
+  }
+
   /** Whether nobody can be left after the leader. */
   private isAlone(): boolean {
-    // The first process of a namespace takes all with it, and the leader waits for it.
-    if (this.cell.level === "namespace" && !this.leaderKilled) return true
+    // The first process of a namespace takes all with it, and the leader waits for it; but a keeper only for the command.
+    if (this.cell.level === "namespace" && this.cell.isKept !== true && !this.leaderKilled) return true
     return this.isRecent() && this.table?.lastPid === this.id
   }
 
@@ -205,7 +213,12 @@ export class ProcessGroup {
     if (this.over) return
     if (signal === "SIGKILL") this.cell.kill()
     if (this.table === undefined) kill(target(this.id), signal)
-    else signalGroups(this.table, entries, signal)
+    else
+      signalGroups(
+        this.table,
+        this.cell.isKept && signal !== "SIGKILL" ? entries.filter(({ pid }) => pid !== this.id) : entries,
+        signal
+      )
   }
 
   /**
@@ -213,7 +226,7 @@ export class ProcessGroup {
    * leader, which waits for it, hears none; alone it is about to tell how the other ended.
    */
   private areDeaf(running: ReadonlyArray<Entry>): boolean {
-    if (this.cell.level !== "namespace") return false
+    if (this.cell.level !== "namespace" || this.cell.isKept === true) return false
     const others = running.filter(({ pid }) => pid !== this.id)
     return (
       others.length > 0 &&

@@ -197,6 +197,12 @@ export class ProcessTable {
     return caught === undefined ? undefined : ((BigInt(`0x${caught}`) >> BigInt(signal - 1)) & 1n) === 1n
   }
 
+  /** Its number in its own namespace. Undefined if it is gone. */
+  innerPid(pid: number): number | undefined {
+    const numbers = /^NSpid:\s*(.+)$/m.exec(this.read(`${pid}/status`).toString("latin1"))?.[1]
+    return numbers === undefined ? undefined : Number(numbers.split(/\s+/).at(-1))
+  }
+
   /** Whether it is run by the user that this program runs as. */
   isOurs(pid: number): boolean {
     try {

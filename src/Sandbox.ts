@@ -49,27 +49,27 @@ export type Sandbox = typeof Sandbox.Type
 export const off: Sandbox = []
 
 /**
- * Profiles as they are written on a command line, `workspace,no-network`; `off`, alone, is none. The failure says what is
- * wrong, and what there is.
+ * How profiles are written, for those who write them.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const form = `off, or some of ${Profile.literals.join(", ")}, as in workspace,no-network`
+
+/**
+ * Reads profiles as they are written on a command line. The failure says how they are to be written.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const parse = (text: string): Result.Result<Sandbox, string> => {
+  if (text.trim() === "off") return Result.succeed(off)
   const names = text.split(",").map((name) => name.trim())
-  if (names.length === 1 && names[0] === "off") return Result.succeed(off)
-  const unknown = names.find((name) => !isProfile(name))
-  if (unknown !== undefined) {
-    return Result.fail(
-      unknown === "off"
-        ? "off stands alone: it is no sandbox"
-        : `no sandbox ${JSON.stringify(unknown)}. There are off, ${Profile.literals.join(", ")}; several as in workspace,no-network`
-    )
-  }
-  return Result.succeed(Profile.literals.filter((profile) => names.includes(profile)))
+  const unknown = names.find((name) => !Profile.literals.some((profile) => profile === name))
+  return unknown === undefined
+    ? Result.succeed(Profile.literals.filter((profile) => names.includes(profile)))
+    : Result.fail(`${JSON.stringify(unknown)} is no sandbox here. There are ${form}`)
 }
-
-const isProfile = (name: string): boolean => Profile.literals.some((profile) => profile === name)
 
 /**
  * Which files commands may write: any that this program may, those in the workspace, or none; in the last two cases the

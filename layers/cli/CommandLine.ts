@@ -15,9 +15,11 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import type { PlatformError } from "effect/PlatformError"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
+import * as Sandbox from "../../src/Sandbox.ts"
 import * as InputFile from "../node/InputFile.ts"
 import { Signals } from "../node/Signals.ts"
 import { StandardStreams } from "../node/StandardStreams.ts"
@@ -61,6 +63,15 @@ const options = {
     Flag.atLeast(0),
     Flag.withMetavar("RULE"),
     Flag.withDescription("Allow what the rule says, as in 'bash(git status *)', without asking; may be repeated")
+  ),
+  sandbox: Flag.String("sandbox").pipe(
+    Flag.withDefault("off"),
+    Flag.filterMap(
+      (text) => Result.getSuccess(Sandbox.parse(text)),
+      () => Sandbox.form
+    ),
+    Flag.withMetavar("PROFILE"),
+    Flag.withDescription(`What commands may do: ${Sandbox.form}. Off by default`)
   )
 }
 
@@ -74,14 +85,14 @@ type Options = Command.Command.Config.Infer<typeof options>
 /**
  * Builds what the options ask for and uses it. Whoever ends the program before it is built has started no call.
  */
-const withTools = <E, R>({ allow, plugins, workspace, yes }: Options, use: Effect.Effect<boolean, E, R>) =>
+const withTools = <E, R>({ allow, plugins, sandbox, workspace, yes }: Options, use: Effect.Effect<boolean, E, R>) =>
   Effect.scoped(
     Effect.gen(function* () {
       const status = yield* ExitStatus.ExitStatus
       const signals = yield* Signals
       const Toolbox = yield* Effect.promise(() => import("./Toolbox.ts"))
       const toolbox = yield* Effect.raceFirst(
-        Effect.asSome(Layer.build(Toolbox.layer({ allow, plugins, workspace, yes }))),
+        Effect.asSome(Layer.build(Toolbox.layer({ allow, plugins, sandbox, workspace, yes }))),
         Effect.as(signals.first, Option.none())
       )
       const succeeded = Option.isSome(toolbox) && (yield* Effect.provide(use, toolbox.value))

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Path from "effect/Path"
+import * as Sandbox from "../../src/Sandbox.ts"
 import * as Session from "../../src/Session.ts"
 import type { ToolRegistry } from "../../src/ToolRegistry.ts"
 import * as ToolRuntime from "../../src/ToolRuntime.ts"
@@ -27,6 +28,7 @@ export const layer = (
   options: Omit<Permitted.Options, "workspace"> & {
     readonly workspace: string
     readonly plugins: ReadonlyArray<string>
+    readonly sandbox: Sandbox.Sandbox
   }
 ) =>
   Layer.unwrap(
@@ -39,7 +41,7 @@ export const layer = (
         Layer.provide(Guards.layer),
         Layer.provideMerge(yield* withPlugins(tools, options.plugins)),
         // Below all of it: what a plugin does when it is loaded belongs to the session, too.
-        Layer.provideMerge(Session.layer({ workspace }))
+        Layer.provideMerge(Layer.merge(Session.layer({ workspace }), Sandbox.layer(options.sandbox)))
       )
     })
   )

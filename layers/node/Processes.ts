@@ -13,6 +13,7 @@ import * as Stream from "effect/Stream"
 import { type ChildProcess, type ChildProcessByStdio, spawn as spawnChild } from "node:child_process"
 import * as fs from "node:fs"
 import { Socket } from "node:net"
+import * as os from "node:os"
 import * as path from "node:path"
 import type { Readable, Writable } from "node:stream"
 import {
@@ -90,7 +91,10 @@ export const layerWith = (options: Options = {}): Layer.Layer<Processes> =>
       const cells = choose(options.containment ?? "marker", systemFacts(table))
       // Reading it anew costs 0.1 ms, a thirtieth of a start.
       const environment = { ...process.env, ...unattended }
-      const sandboxes = yield* ProcessSandbox.make(ProcessSandbox.maker(options.bwrap))
+      const sandboxes = yield* ProcessSandbox.make(
+        ProcessSandbox.maker(options.bwrap),
+        process.env.HOME ?? os.homedir()
+      )
       // What keeps them together is part of every sandbox.
       const sandboxedCells = choose("marker", systemFacts(table))
 

@@ -28,6 +28,12 @@ export type Layer =
 /** Arguments that `bwrap` takes, its own among them. It says so only when it runs. */
 const maxArguments = 9_000
 
+/**
+ * Settings of the kernel, which its super-user may write without any right: what `bwrap` itself covers leaves out those
+ * below folders that cannot be written. To others they are closed anyway.
+ */
+const kernelFiles = ["acpi", "bus", "fs", "irq", "mtrr", "pressure", "scsi", "sys", "sysrq-trigger"]
+
 /** Where it is told how, as a descriptor. */
 const told = 3
 
@@ -44,6 +50,8 @@ export interface Host {
   readonly needed: ReadonlyArray<string>
   /** Folders of temporary files. */
   readonly temporary: ReadonlyArray<string>
+  /** What this user may write of the kernel's, though it has no rights. */
+  readonly settings: ReadonlyArray<string>
 }
 
 /**
@@ -70,7 +78,8 @@ export const host = (): Host => {
     needed: [...real(["/etc/resolv.conf"]), "/run/current-system"].filter(
       (name) => fs.existsSync(name) && running.some((folder) => isInside(folder, name))
     ),
-    temporary: real(["/tmp", "/var/tmp"])
+    temporary: real(["/tmp", "/var/tmp"]),
+    settings: process.geteuid?.() === 0 ? real(kernelFiles.map((name) => `/proc/${name}`)) : []
   }
 }
 
@@ -80,7 +89,11 @@ export const host = (): Host => {
  * @category converting
  * @since 0.1.0
  */
-export const layers = (view: View, { needed, running, temporary }: Host, emptyFile: string): ReadonlyArray<Layer> => {
+export const layers = (
+  view: View,
+  { needed, running, settings, temporary }: Host,
+  emptyFile: string
+): ReadonlyArray<Layer> => {
   const confined = writes(view.sandbox) !== "anywhere"
   const hide = (at: string, type: "folder" | "file"): Layer =>
     type === "file" ? { at, bind: emptyFile, writable: false } : { at, made: "empty" }
@@ -105,7 +118,8 @@ export const layers = (view: View, { needed, running, temporary }: Host, emptyFi
     ...view.sockets.filter(isSeen).map((at) => hide(at, "file")),
     ...(confined ? [] : [{ at: "/sys", bind: "/sys", writable: false }]),
     { at: "/dev", made: "dev" } as const,
-    { at: "/proc", made: "proc" } as const
+    { at: "/proc", made: "proc" } as const,
+    ...settings.map((at): Layer => ({ at, bind: at, writable: false }))
   ].toSorted((a, b) => order(a.at, b.at))
 }
 
@@ -116,7 +130,11 @@ export const layers = (view: View, { needed, running, temporary }: Host, emptyFi
  * @category guards
  * @since 0.1.0
  */
-export const isVisible = (view: View, { running, temporary }: Omit<Host, "needed">, at: string): boolean =>
+export const isVisible = (
+  view: View,
+  { running, temporary }: Pick<Host, "running" | "temporary">,
+  at: string
+): boolean =>
   [
     ...running,
     ...(view.temporary === undefined ? [] : [...temporary, view.base]),
@@ -143,14 +161,17 @@ export const options = (view: View, host: Host, emptyFile: string): ReadonlyArra
   return [
     "--unshare-user",
     "--disable-userns",
-    ...["--cap-drop", "ALL"],
+    "--cap-drop",
+    "ALL",
     "--unshare-pid",
     "--unshare-ipc",
     ...(hasNetwork(view.sandbox) ? [] : ["--unshare-net"]),
     "--die-with-parent",
     // So that SIGTERM to the command's group is not for `bwrap`, with which all would be over.
     "--new-session",
-    ...[writable ? "--bind" : "--ro-bind", "/", "/"],
+    writable ? "--bind" : "--ro-bind",
+    "/",
+    "/",
     ...laid.flatMap(laying),
     // At the end: others may lie on it, for which it needs places.
     ...laid.flatMap((layer) => ("made" in layer && layer.made === "empty" ? ["--remount-ro", layer.at] : []))

@@ -118,7 +118,7 @@ export type Sandboxes = (
  * @category constructors
  * @since 0.1.0
  */
-export const make = (maker: Maker | string): Effect.Effect<Sandboxes, never, Scope.Scope> =>
+export const make = (maker: Maker | string, home: string): Effect.Effect<Sandboxes, never, Scope.Scope> =>
   Effect.map(TemporaryFolders.make, (placeOf): Sandboxes => {
     /** Those that work. */
     const tried = new Set<string>()
@@ -131,7 +131,7 @@ export const make = (maker: Maker | string): Effect.Effect<Sandboxes, never, Sco
       )
       const temporary = writes(sandbox) === "anywhere" ? undefined : folder
       const view = yield* Effect.try({
-        try: () => SandboxView.make({ sandbox, workspace: session.workspace, base, temporary }),
+        try: () => SandboxView.make({ sandbox, workspace: session.workspace, home, base, temporary }),
         catch: refuse
       })
       const { fits, launch, trial } = makers[maker._tag](maker.program, view, emptyFile)

@@ -7,7 +7,6 @@
  * @since 0.1.0
  */
 import * as fs from "node:fs"
-import * as os from "node:os"
 import * as path from "node:path"
 import { type Sandbox, writes } from "../../../src/Sandbox.ts"
 
@@ -113,16 +112,20 @@ export interface View {
 export const make = (options: {
   readonly sandbox: Sandbox
   readonly workspace: string
+  readonly home: string
   readonly base: string
   readonly temporary: string | undefined
 }): View => {
   const workspace = fs.realpathSync(options.workspace)
   const confined = writes(options.sandbox) !== "anywhere"
   const written = writes(options.sandbox) === "workspace"
+  const { base, home, sandbox, temporary } = options
   return {
-    ...options,
+    sandbox,
+    base,
+    temporary,
     workspace,
-    hidden: confined ? secrets.flatMap((name) => entryAt(path.resolve(os.homedir(), name))) : [],
+    hidden: confined ? secrets.flatMap((name) => entryAt(path.resolve(home, name))) : [],
     ...(written ? obeyedIn(workspace) : { guarded: [], fixed: [] }),
     sockets: socketsOfOthers().filter((socket) => !isInside(workspace, socket))
   }

@@ -42,7 +42,7 @@ export const profile = (view: View): string => {
           // A folder above them that could be renamed would take them with it.
           rule("deny file-write*", guarded.map(filterOf)),
           rule("deny file-write-unlink", view.fixed.map(literal)),
-          rule("deny file-read* file-write*", [...hidden.map(filterOf)])
+          rule("deny file-read* file-write*", hidden.map(filterOf))
         ]
       : []),
     "(deny network-outbound (remote unix-socket))",

@@ -1,0 +1,106 @@
+/**
+ * Commands in a real sandbox, and a machine around it that they are to leave alone.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import * as Stream from "effect/Stream"
+import { spawnSync } from "node:child_process"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import * as NodeProcesses from "../../../layers/node/Processes.ts"
+import { type Command, type Process, Processes } from "../../../src/Processes.ts"
+import * as Sandbox from "../../../src/Sandbox.ts"
+import * as Session from "../../../src/Session.ts"
+
+const repository = path.resolve(import.meta.dirname, "../../..")
+
+/** Why no sandbox can be made here. Undefined if one can. */
+export const missing: string | undefined = (() => {
+  const made = spawnSync("bwrap", [
+    ...["--unshare-user", "--disable-userns", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc"],
+    ...["--", "/bin/sh", "-c", ":"]
+  ])
+  if (made.error !== undefined) return "the package bubblewrap is not installed"
+  return made.status === 0 ? undefined : `bubblewrap cannot make a sandbox here: ${String(made.stderr).trim()}`
+})()
+
+/** A workspace, and a folder beside it that is seen in the sandbox: not in /tmp, which is not the host's there. */
+export interface World {
+  readonly root: string
+  readonly workspace: string
+  readonly outside: string
+  readonly home: string
+}
+
+export const world: Effect.Effect<World, never, import("effect/Scope").Scope> = Effect.acquireRelease(
+  Effect.sync(() => {
+    const cache = path.join(repository, "node_modules", ".cache")
+    fs.mkdirSync(cache, { recursive: true })
+    const root = fs.realpathSync(fs.mkdtempSync(path.join(cache, "sandbox-")))
+    const made = {
+      root,
+      workspace: path.join(root, "workspace"),
+      outside: path.join(root, "outside"),
+      home: path.join(root, "home")
+    }
+    for (const folder of Object.values(made)) fs.mkdirSync(folder, { recursive: true })
+    fs.writeFileSync(path.join(made.outside, "file"), "before\n")
+    return made
+  }),
+  ({ root }) => Effect.sync(() => fs.rmSync(root, { recursive: true, force: true }))
+)
+
+/** Processes whose home is that of the world. The variable is read when the layer is built. */
+export const processes = (home: string, options: NodeProcesses.Options = {}) =>
+  Layer.unwrap(
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        const before = process.env.HOME
+        process.env.HOME = home
+        return before
+      }),
+      (before) => Effect.sync(() => (process.env.HOME = before))
+    ).pipe(Effect.as(NodeProcesses.layerWith({ ...options, endLeftovers: false })))
+  )
+
+export const spawn = (command: string, options: Omit<Command, "program" | "args"> = {}) =>
+  Effect.flatMap(Processes, ({ spawn }) => spawn({ program: "bash", args: ["-c", command], ...options }))
+
+export const ended = Effect.fnUntraced(function* (process: Process) {
+  let stdout = ""
+  let stderr = ""
+  yield* Stream.runForEach(process.output, ({ bytes, stream }) =>
+    Effect.sync(() => {
+      const text = Buffer.from(bytes).toString()
+      if (stream === "stdout") stdout += text
+      else stderr += text
+    })
+  )
+  return { exit: yield* process.exit, left: yield* process.sweep, stdout, stderr }
+})
+
+/** Runs a script to its end. */
+export const run = (script: string, options: Omit<Command, "program" | "args"> = {}) =>
+  Effect.scoped(Effect.flatMap(spawn(script, options), ended))
+
+/** Has effects run their commands as the profiles say, in one session. */
+export const within =
+  (profiles: string, workspace: string) =>
+  <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.scoped(
+      Effect.flatMap(Session.make({ workspace }), (session) =>
+        self.pipe(
+          Effect.provideService(Session.CurrentSession, session),
+          Effect.provideService(Sandbox.CurrentSandbox, Result.getOrThrow(Sandbox.parse(profiles)))
+        )
+      )
+    ) as Effect.Effect<A, E, R>
+
+export const isRoot = process.geteuid?.() === 0
+
+export const temporaryBase = () =>
+  fs.readdirSync(os.tmpdir()).filter((name) => name.startsWith(`toolstream-sandbox.${process.pid}-`))

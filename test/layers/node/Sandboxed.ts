@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
@@ -20,13 +21,14 @@ const repository = path.resolve(import.meta.dirname, "../../..")
 
 /** Why no sandbox can be made here. Undefined if one can. */
 export const missing: string | undefined = (() => {
-  const made = spawnSync("bwrap", [
-    ...["--unshare-user", "--disable-userns", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc"],
-    ...["--", "/bin/sh", "-c", ":"]
-  ])
+  const options = ["--unshare-user", "--disable-userns", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc"]
+  const made = spawnSync("bwrap", [...options, "--", "/bin/sh", "-c", ":"])
   if (made.error !== undefined) return "the package bubblewrap is not installed"
   return made.status === 0 ? undefined : `bubblewrap cannot make a sandbox here: ${String(made.stderr).trim()}`
 })()
+
+/** The same, behind the name of what is skipped. */
+export const because = missing === undefined ? "" : ` (skipped: ${missing})`
 
 /** A workspace, and a folder beside it that is seen in the sandbox: not in /tmp, which is not the host's there. */
 export interface World {
@@ -36,7 +38,7 @@ export interface World {
   readonly home: string
 }
 
-export const world: Effect.Effect<World, never, import("effect/Scope").Scope> = Effect.acquireRelease(
+export const world: Effect.Effect<World, never, Scope.Scope> = Effect.acquireRelease(
   Effect.sync(() => {
     const cache = path.join(repository, "node_modules", ".cache")
     fs.mkdirSync(cache, { recursive: true })
@@ -63,7 +65,11 @@ export const processes = (home: string, options: NodeProcesses.Options = {}) =>
         process.env.HOME = home
         return before
       }),
-      (before) => Effect.sync(() => (process.env.HOME = before))
+      (before) =>
+        Effect.sync(() => {
+          if (before === undefined) delete process.env.HOME
+          else process.env.HOME = before
+        })
     ).pipe(Effect.as(NodeProcesses.layerWith({ ...options, endLeftovers: false })))
   )
 

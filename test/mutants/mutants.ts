@@ -5,7 +5,7 @@
  */
 export interface Mutant {
   readonly name: string
-  /** Below `src`. */
+  /** From `src`. */
   readonly file: string
   readonly from: string
   readonly to: string
@@ -21,6 +21,8 @@ const body = "internal/Body.ts"
 const call = "internal/Call.ts"
 const stream = "ToolStream.ts"
 const erasure = "ErasedTool.ts"
+const journal = "internal/CallJournal.ts"
+const recovery = "../layers/journal/Recovery.ts"
 const policy = "ProgressPolicy.ts"
 const clocks = "internal/CallClocks.ts"
 
@@ -154,8 +156,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   mutant(
     "progress is journalled after the terminal",
     call,
-    "if (this.shared.journal === undefined || this.settled) return offer",
-    "if (this.shared.journal === undefined) return offer"
+    "journal === undefined || this.settled ? undefined : journal.progress(events)",
+    "journal?.progress(events)"
   ),
   mutant("the id stays taken", call, "this.shared.inFlight.delete(this.call.callId)", ""),
   mutant(
@@ -304,6 +306,64 @@ export const mutants: ReadonlyArray<Mutant> = [
     "ToolMiddleware.ts",
     "    current?.atEnd(release)\n",
     ""
+  ),
+  mutant(
+    "what changes something starts before that is durable",
+    journal,
+    'readOnly(prepared) && attempt === 1 ? "buffered" : "durable"',
+    '"buffered"'
+  ),
+  mutant(
+    "a terminal is seen before it is durable",
+    journal,
+    'this.journal.write(entry, "durable")',
+    'this.journal.write(entry, "buffered")'
+  ),
+  mutant(
+    "whoever claims to read only is believed",
+    journal,
+    "origin === program && tool.descriptor.hints.readOnly",
+    "tool.descriptor.hints.readOnly"
+  ),
+  mutant(
+    "a call that was not taken has an end in the journal",
+    journal,
+    "if (!this.accepted) return Exit.succeed(undefined)",
+    ""
+  ),
+  mutant("a secret result is kept", journal, "if (redact === undefined) return terminal", "return terminal"),
+  mutant("secret parameters are kept", journal, "redact === undefined ? parameters : redact(parameters)", "parameters"),
+  mutant(
+    "secret progress is kept",
+    journal,
+    "redact === undefined ? events : events.map",
+    "true ? events : events.map"
+  ),
+  mutant(
+    "a terminal that is not kept does not say so",
+    call,
+    "if (why === undefined) return this.deliver(exit)",
+    "return this.deliver(exit)"
+  ),
+  mutant("any tool is run again", call, "this.attempt > 1 && !repeatable(prepared)", "false"),
+  mutant(
+    "a call made again says that it was not executed",
+    call,
+    "this.attempt > 1 && !this.running && Exit.isFailure(ended)",
+    "false"
+  ),
+  mutant("progress of a call made again starts at 0", call, "this.seq = resumption?.seq ?? 0", "this.seq = 0"),
+  mutant(
+    "recovery takes every call for not started",
+    recovery,
+    "started === undefined && !decoded.readOnly",
+    "started === undefined"
+  ),
+  mutant(
+    "recovery leaves what it cannot repeat",
+    recovery,
+    ": settled(records, call, fate.reason)",
+    ": Effect.succeed(undefined)"
   ),
   mutant("deep text is parsed", "internal/ParametersText.ts", "depth(text) > maxDepth", "false")
 ]

@@ -19,7 +19,7 @@ const workers = 2
 /** A copy of what the tests of the core need, for each worker. */
 const copy = (): string => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), "mutants-"))
-  for (const name of ["src", "test", "package.json", "tsconfig.json", "vitest.config.ts"]) {
+  for (const name of ["src", "tools", "layers", "test", "package.json", "tsconfig.json", "vitest.config.ts"]) {
     fs.cpSync(path.join(root, name), path.join(folder, name), {
       recursive: true,
       filter: (file) => !file.includes("node_modules")
@@ -41,6 +41,8 @@ const tests = [
   "test/Arguments",
   "test/Bounded",
   "test/SpillQuota",
+  "test/Journal",
+  "test/layers/journal/Recovery",
   "test/internal"
 ]
 

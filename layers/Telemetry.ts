@@ -7,7 +7,8 @@
  *
  * - One span for every call that was accepted, `execute_tool {name}`, from its
  *   acceptance to its terminal, with a child for each stage: `queue`, `approval`,
- *   `run`, `drain`. What a tool traces itself is below `run`.
+ *   `run`, `drain`. What a tool traces itself is below `run`. Where the tracer is Effect's
+ *   own, which keeps spans for nobody, and the caller has none, none is made.
  * - `gen_ai.execute_tool.duration`, in seconds, by tool and, of what failed, by
  *   `error.type`. A name that no tool has is counted as `_OTHER`: models invent many.
  * - `error.type` is the tag of the reason, `tool_error` for a success that the model
@@ -53,7 +54,11 @@ export interface Options {
  * @since 0.1.0
  */
 export const layerWith = (options: Options): Layer.Layer<never> =>
-  Layer.sync(CallObserver, (): Observer => (call, context) => new WatchedCall(call, context, options))
+  Layer.sync(
+    CallObserver,
+    (): Observer => (call, context) =>
+      surroundingsOf(context).isSeen ? new WatchedCall(call, context, options) : new CountedCall(call, context)
+  )
 
 /**
  * Without arguments and results.
@@ -89,6 +94,45 @@ const durationOf = (tool: string, errorType: string | undefined): Metric.Histogr
 
 /** Stands for what has too many names. */
 const other = "_OTHER"
+
+/** What a call counts as that took this long. */
+const count = (
+  call: ToolCall,
+  tool: ErasedTool | undefined,
+  { result, stats }: Terminal,
+  context: Context.Context<never>
+): string | undefined => {
+  const failure = result._tag === "Failure" ? result.error.reason._tag : undefined
+  const errorType = result._tag === "Success" && result.isError ? "tool_error" : failure
+  const name = tool?.name ?? (failure === "ToolNotFound" ? other : call.name)
+  durationOf(name, errorType).updateUnsafe(stats.durationMs / 1000, context)
+  return errorType
+}
+
+/** A call whose spans nobody would see. */
+class CountedCall implements Watch {
+  readonly span = undefined
+  private tool: ErasedTool | undefined
+  private readonly call: ToolCall
+  private readonly context: Context.Context<never>
+
+  constructor(call: ToolCall, context: Context.Context<never>) {
+    this.call = call
+    this.context = context
+  }
+
+  prepared({ tool }: PreparedCall): void {
+    this.tool = tool
+  }
+
+  stage<A, E, R>(_stage: Stage, start: () => Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return start()
+  }
+
+  ended(terminal: Terminal): void {
+    count(this.call, this.tool, terminal, this.context)
+  }
+}
 
 class WatchedCall implements Watch {
   readonly span: Tracer.Span
@@ -141,16 +185,14 @@ class WatchedCall implements Watch {
     }) as Effect.Effect<A, E, R>
   }
 
-  ended({ result, stats }: Terminal): void {
+  ended(terminal: Terminal): void {
     const { context, span, tool } = this
-    const failure = result._tag === "Failure" ? result.error.reason._tag : undefined
-    const errorType = result._tag === "Failure" ? failure : result.isError ? "tool_error" : undefined
+    const { result } = terminal
+    const errorType = count(this.call, tool, terminal, context)
     if (errorType !== undefined) span.attribute("error.type", errorType)
     if (result._tag === "Success" && this.options.results === true) {
       this.tell("gen_ai.tool.call.result", result.value, tool?.redact?.success)
     }
-    const name = tool?.name ?? (failure === "ToolNotFound" ? other : this.call.name)
-    durationOf(name, errorType).updateUnsafe(stats.durationMs / 1000, context)
     // What was interrupted before it began, or goes on although its call was given up.
     const now = this.now()
     this.endLast(now)
@@ -199,6 +241,8 @@ interface Surroundings {
   readonly clock: Clock.Clock
   readonly tracer: Tracer.Tracer
   readonly parent: Tracer.AnySpan | undefined
+  /** Effect's own tracer keeps spans for nobody, unless somebody has begun one. */
+  readonly isSeen: boolean
   /** Nothing is asked of spans made here: then one is made as Effect makes it, without a fiber. */
   readonly isPlain: boolean
 }
@@ -208,10 +252,13 @@ const known = new WeakMap<Context.Context<never>, Surroundings>()
 const surroundingsOf = (context: Context.Context<never>): Surroundings => {
   const found = known.get(context)
   if (found !== undefined) return found
+  const tracer = Context.get(context, Tracer.Tracer)
+  const parent = Context.getOrUndefined(context, Tracer.ParentSpan)
   const made: Surroundings = {
     clock: Context.get(context, Clock.Clock),
-    tracer: Context.get(context, Tracer.Tracer),
-    parent: Context.getOrUndefined(context, Tracer.ParentSpan),
+    tracer,
+    parent,
+    isSeen: tracer !== Tracer.nativeTracer || parent !== undefined,
     isPlain:
       Context.get(context, References.TracerEnabled) &&
       Context.get(context, References.TracerTimingEnabled) &&

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import * as Otlp from "effect/observability/Otlp"
 import * as OtlpSerialization from "effect/observability/OtlpSerialization"
 import * as Redacted from "effect/Redacted"
@@ -20,7 +21,7 @@ import * as ErasedTool from "../../src/ErasedTool.ts"
 import * as Tool from "../../src/Tool.ts"
 import * as ToolMiddleware from "../../src/ToolMiddleware.ts"
 import * as ToolStream from "../../src/ToolStream.ts"
-import { call, erased, guarded, succeeds } from "../Harness.ts"
+import { call, erased, guarded, succeeds, terminal } from "../Harness.ts"
 
 /** What was exported, by the path it was sent to. */
 const collector = Effect.acquireRelease(
@@ -237,6 +238,27 @@ describe("Telemetry", () => {
         assert.deepStrictEqual([spans[0]!.name, spans[0]!.status._tag], ["execute_tool hangs", "Ended"])
         assert.strictEqual(spans[0]!.attributes.get("error.type"), "TimedOut")
       })
+  )
+
+  it.effect("where nobody sees spans none is made, and the call is counted", () =>
+    Effect.gen(function* () {
+      const inside = (name: string) =>
+        erased(name, () =>
+          ToolStream.fromEffect(
+            Effect.map(Effect.option(Effect.currentParentSpan), (span) => (span._tag === "Some" ? [1] : []))
+          )
+        )
+      const { events } = yield* guarded({ unseen: inside("unseen"), seen: inside("seen") }, Telemetry.layer)
+      const spansIn = (name: string) => Effect.map(Stream.runCollect(events(call(name, name))), terminal)
+      assert.deepStrictEqual(yield* spansIn("unseen"), [])
+      assert.deepStrictEqual(yield* Effect.withSpan(spansIn("seen"), "the caller's"), [1])
+      const counted = (yield* Metric.snapshot).flatMap(({ attributes, id, state }) =>
+        id === "gen_ai.execute_tool.duration" && /seen/.test(attributes?.["gen_ai.tool.name"] ?? "") && "count" in state
+          ? [state.count]
+          : []
+      )
+      assert.deepStrictEqual(counted, [1, 1])
+    })
   )
 
   it.effect("an observer that throws changes no call", () =>

@@ -9,7 +9,7 @@ import * as ToolCall from "../../src/ToolCall.ts"
 import { ToolRuntime } from "../../src/ToolRuntime.ts"
 import { Signals } from "../node/Signals.ts"
 import * as Follow from "./Follow.ts"
-import * as JsonLines from "./JsonLines.ts"
+import * as JsonLines from "../JsonLines.ts"
 
 /**
  * Where the parameters of a call are.

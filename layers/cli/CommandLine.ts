@@ -11,6 +11,7 @@ import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as GlobalFlag from "effect/cli/GlobalFlag"
 import * as TerminalCapabilities from "effect/cli/TerminalCapabilities"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Exit from "effect/Exit"
@@ -24,6 +25,7 @@ import * as InputFile from "../node/InputFile.ts"
 import { Signals } from "../node/Signals.ts"
 import { StandardStreams } from "../node/StandardStreams.ts"
 import * as ExitStatus from "./ExitStatus.ts"
+import type * as Permitted from "./Permitted.ts"
 import * as PlatformReason from "./PlatformReason.ts"
 
 /** The longest time that the clocks of JavaScript know, in ms. Longer ones would fire at once. */
@@ -80,19 +82,26 @@ const statuses =
   "Exit status: 0 if every call ended with a success (a command that exits 1 is one), 1 if some call failed or stdout " +
   "was closed, 2 if the options or the input cannot be used, 130 if interrupted."
 
-type Options = Command.Command.Config.Infer<typeof options>
+type Options = Pick<
+  Command.Command.Config.Infer<typeof options>,
+  "allow" | "plugins" | "sandbox" | "workspace" | "yes"
+> &
+  Pick<Permitted.Options, "asksCaller">
 
 /**
  * Builds what the options ask for and uses it. Whoever ends the program before it is built has started no call.
  */
-const withTools = <E, R>({ allow, plugins, sandbox, workspace, yes }: Options, use: Effect.Effect<boolean, E, R>) =>
+const withTools = <E, R>(
+  { allow, asksCaller, plugins, sandbox, workspace, yes }: Options,
+  use: Effect.Effect<boolean, E, R>
+) =>
   Effect.scoped(
     Effect.gen(function* () {
       const status = yield* ExitStatus.ExitStatus
       const signals = yield* Signals
       const Toolbox = yield* Effect.promise(() => import("./Toolbox.ts"))
       const toolbox = yield* Effect.raceFirst(
-        Effect.asSome(Layer.build(Toolbox.layer({ allow, plugins, sandbox, workspace, yes }))),
+        Effect.asSome(Layer.build(Toolbox.layer({ allow, asksCaller, plugins, sandbox, workspace, yes }))),
         Effect.as(signals.first, Option.none())
       )
       const succeeded = Option.isSome(toolbox) && (yield* Effect.provide(use, toolbox.value))
@@ -236,10 +245,43 @@ const permissions = Command.make(
   ])
 )
 
+const mcp = Command.make(
+  "mcp",
+  {
+    workspace: options.workspace,
+    plugins: options.plugins,
+    allow: options.allow,
+    yes: options.yes,
+    sandbox: options.sandbox,
+    timeout: options.timeout
+  },
+  (given) =>
+    withTools(
+      { ...given, asksCaller: true },
+      Effect.gen(function* () {
+        const Mcp = yield* Effect.promise(() => import("./Mcp.ts"))
+        const { stdin } = yield* Stdio.Stdio
+        return yield* Mcp.stdio(reading("stdin", stdin), { ...given, version: yield* Version })
+      })
+    )
+).pipe(
+  Command.withShortDescription("Serve the tools over MCP"),
+  Command.withDescription(
+    "Serves the tools to an MCP client on stdin and stdout. What has to be asked for is asked of the client's user, if " +
+      "the client can show forms; else it is refused, unless a rule allows it. It ends when stdin does, with status 0."
+  ),
+  Command.withExamples([
+    { command: "toolstream mcp --allow 'bash(npm test)'", description: "As an MCP client starts it" }
+  ])
+)
+
 const command = Command.make("toolstream").pipe(
   Command.withDescription("Runs the tools that AI agents call: progress as it comes, then exactly one result."),
-  Command.withSubcommands([list, call, run, permissions])
+  Command.withSubcommands([list, call, run, permissions, mcp])
 )
+
+/** Of this program. */
+class Version extends Context.Service<Version, string>()("toolstream/cli/Version") {}
 
 const reading = <R>(what: string, bytes: Stream.Stream<Uint8Array, PlatformError, R>) =>
   Stream.mapError(
@@ -291,6 +333,7 @@ export const main = (version: string, args: ReadonlyArray<string>) =>
       Effect.provide(Layer.unwrap(presenter)),
       Effect.provide(CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })),
       Effect.provideService(ExitStatus.ExitStatus, status),
+      Effect.provideService(Version, version),
       Effect.exit
     )
     if (Exit.isSuccess(exit)) return yield* status.get

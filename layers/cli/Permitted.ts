@@ -31,6 +31,8 @@ export interface Options {
   readonly yes: boolean
   /** Rules. */
   readonly allow: ReadonlyArray<string>
+  /** Whoever calls is asked, or has somebody to ask: a protocol's client. By default whoever sits at the terminal. */
+  readonly asksCaller?: boolean | undefined
 }
 
 /** Where the user's own rules, and what they granted, are kept. */
@@ -86,8 +88,13 @@ const sourceAt = Effect.fn("cli.sourceAt")(function* (file: string, origin: Rule
 const fromResult = <A>(result: Result.Result<A, { readonly message: string }>) =>
   Effect.mapError(Effect.fromResult(result), ({ message }) => new UsageError({ message }))
 
-const nobody =
-  "stdin is no terminal, so that nobody can be asked. Allow it with --allow RULE, as in --allow 'bash(git status *)', or allow everything with --yes"
+/**
+ * How to permit what nobody can be asked for.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const instead = "Allow it with --allow RULE, as in --allow 'bash(git status *)', or allow everything with --yes"
 
 /**
  * The middleware, to be provided to a runtime.
@@ -104,9 +111,11 @@ export const layer = (options: Options) =>
       const decide = yield* RuleVerdict.make({ rules: inForce, home })
       const asks = options.yes
         ? Permission.layerAllowAll
-        : (yield* stdinIsTerminal)
-          ? Prompt.layer
-          : Permission.layerDenyAll(nobody)
+        : options.asksCaller === true
+          ? Permission.layerDenyAll(`nobody can be asked. ${instead}`)
+          : (yield* stdinIsTerminal)
+            ? Prompt.layer
+            : Permission.layerDenyAll(`stdin is no terminal, so that nobody can be asked. ${instead}`)
       return Permissions.layerWith({ rules: (prepared) => Effect.map(decide(prepared), RuleVerdict.toVerdict) }).pipe(
         Layer.provide(GrantFile.layer({ file: path.join(folder, "grants.jsonl") })),
         Layer.provide(asks)

@@ -13,7 +13,7 @@
 import * as Effect from "effect/Effect"
 import * as ToolCall from "../../src/ToolCall.ts"
 import type { InvalidParameters } from "../../src/ToolError.ts"
-import type { Line } from "./JsonLines.ts"
+import type { Line } from "../JsonLines.ts"
 
 /**
  * @category models

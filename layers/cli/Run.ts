@@ -20,7 +20,7 @@ import { DuplicateCall, InvalidParameters } from "../../src/ToolError.ts"
 import { ToolRuntime } from "../../src/ToolRuntime.ts"
 import { Signals } from "../node/Signals.ts"
 import * as Follow from "./Follow.ts"
-import * as JsonLines from "./JsonLines.ts"
+import * as JsonLines from "../JsonLines.ts"
 import * as Request from "./Request.ts"
 
 /**

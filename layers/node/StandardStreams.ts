@@ -15,6 +15,8 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import type { Writable } from "node:stream"
+import * as OwnStdout from "./OwnStdout.ts"
 
 /**
  * Nobody reads stdout any more, or its device is full. What was being written is lost.
@@ -50,22 +52,23 @@ export class StandardStreams extends Context.Service<
  * @since 0.1.0
  */
 export const layer: Layer.Layer<StandardStreams> = Layer.sync(StandardStreams, () => {
-  for (const stream of [process.stdout, process.stderr]) {
+  const stdout = OwnStdout.open()
+  for (const stream of [stdout, process.stderr]) {
     // Each write learns of it in its own callback. Without a listener the event would end the program.
     stream.on("error", () => {})
   }
   return StandardStreams.of({
-    write: (data) => writeTo(process.stdout, data),
+    write: (data) => writeTo(stdout, data),
     talk: (text) => Effect.ignore(writeTo(process.stderr, text))
   })
 })
 
 /** Who is interrupted does not take back what it has begun to write: half a line would spoil the next. */
-const writeTo = (stream: NodeJS.WriteStream, text: string): Effect.Effect<void, OutputClosed> =>
+const writeTo = (stream: Pick<Writable, "write">, text: string): Effect.Effect<void, OutputClosed> =>
   text === ""
     ? Effect.void
     : Effect.callback<void, OutputClosed>((resume) => {
-        stream.write(text, (error) =>
+        stream.write(text, "utf8", (error) =>
           resume(
             error === null || error === undefined
               ? Effect.void

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import * as JsonLines from "../../../layers/cli/JsonLines.ts"
+import * as JsonLines from "../../layers/JsonLines.ts"
 
 const linesOf = (chunks: Iterable<Uint8Array>) => Stream.runCollect(JsonLines.lines(Stream.fromIterable(chunks)))
 

@@ -1,0 +1,108 @@
+/**
+ * Tools, results and failures as MCP says them.
+ *
+ * **Details**
+ *
+ * - What a model can mend is a result with `isError`, not a protocol error. Its text is
+ *   the message of the failure, and what is known of the result; the failure itself is
+ *   encoded under `toolstream/error` in `_meta`, because `structuredContent` is for values
+ *   of the tool's own output schema.
+ * - Of a defect the client learns that there was one. What it was is for the log.
+ *
+ * @since 0.1.0
+ */
+import * as McpSchema from "effect/ai/McpSchema"
+import * as Base64 from "effect/encoding/Base64"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type { ToolContent } from "../../src/ToolContent.ts"
+import * as ToolError from "../../src/ToolError.ts"
+import type { ListedTool } from "../../src/ToolRegistry.ts"
+import type { ToolResult } from "../../src/ToolResult.ts"
+import { toolSchema } from "../dialects/ToolSchema.ts"
+
+/**
+ * The key in `_meta` under which a failure is encoded.
+ *
+ * @category constants
+ * @since 0.1.0
+ */
+export const errorKey = "toolstream/error"
+
+/**
+ * A tool as it is listed.
+ *
+ * **Source** MCP 2026-07-28, server/tools, "Tool"; 2025-11-25 is the same in this.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const toolOf = (listed: ListedTool, icons?: ReadonlyArray<McpSchema.Icon>): McpSchema.Tool => {
+  const { annotations, ...tool } = toolSchema(listed, "mcp")
+  return new McpSchema.Tool({
+    ...tool,
+    annotations: McpSchema.ToolAnnotations.make({ title: listed.title, ...annotations }),
+    ...(icons === undefined ? {} : { icons })
+  })
+}
+
+/**
+ * The success of a tool, also one that the model must see as an error.
+ *
+ * **Source** MCP 2026-07-28, server/tools, "Tool Result"; 2025-11-25 has no `structuredContent` but objects, and effect
+ * leaves others out there.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const resultOf = ({ content, isError, value }: ToolResult): McpSchema.CallToolResult =>
+  new McpSchema.CallToolResult({
+    content: content.map(contentOf),
+    ...(value === undefined ? {} : { structuredContent: value }),
+    isError
+  })
+
+/**
+ * @category converting
+ * @since 0.1.0
+ */
+export const failureOf = (error: ToolError.ToolError): McpSchema.CallToolResult => {
+  const told = discreet(error)
+  return new McpSchema.CallToolResult({
+    content: ToolError.toContent(told).map(contentOf),
+    isError: true,
+    _meta: { [errorKey]: encodeError(told) }
+  })
+}
+
+/** Its values are JSON already, so that nothing in it can fail to encode. */
+const encodeError = Schema.encodeSync(ToolError.ToolError)
+
+const discreet = (error: ToolError.ToolError): ToolError.ToolError => {
+  const { callId, reason, tool } = error
+  return reason._tag === "ToolDefect"
+    ? ToolError.fromReason(
+        { callId, name: tool },
+        new ToolError.ToolDefect({ ...reason, detail: "the log of the server tells which" })
+      )
+    : error
+}
+
+const contentOf = (item: ToolContent): McpSchema.ContentBlock => {
+  switch (item.type) {
+    case "text":
+      return { type: "text", text: item.text }
+    case "image":
+      return Result.match(Base64.decode(item.data), {
+        onSuccess: (data): McpSchema.ContentBlock => ({ type: "image", data, mimeType: item.mimeType }),
+        onFailure: (): McpSchema.ContentBlock => ({ type: "text", text: `[${item.mimeType}: its base64 is broken]` })
+      })
+    case "resource": {
+      const { mimeType, uri } = item
+      return { type: "resource_link", uri, name: nameOf(uri), ...(mimeType === undefined ? {} : { mimeType }) }
+    }
+  }
+}
+
+/** The last part of a URI, which is what a person knows it by. */
+const nameOf = (uri: string): string => /[^/]+(?=\/*$)/.exec(uri)?.[0] ?? uri

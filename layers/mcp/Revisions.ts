@@ -1,0 +1,162 @@
+/**
+ * The revisions of MCP that a server speaks, with what effect's adapters leave out: the
+ * id of a request, and lists as each session sees them.
+ *
+ * **Details**
+ *
+ * It is put around the handlers that an adapter of effect installs, whose form is not a
+ * stable part of effect. `make` looks at it first. Where it is not the form that is known
+ * here, the adapter is taken as it is: calls then have no `externalId`, and every session
+ * is listed what the server's own is.
+ *
+ * @since 0.1.0
+ */
+import type { NonEmptyReadonlyArray } from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as McpProtocol from "effect/ai/McpProtocol"
+import type * as McpSchema from "effect/ai/McpSchema"
+import * as Exit from "effect/Exit"
+import { CurrentSession } from "../../src/Session.ts"
+import type { ToolRegistry } from "../../src/ToolRegistry.ts"
+import { CurrentRequestId } from "./Call.ts"
+import type { Connections } from "./Connections.ts"
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Revisions {
+  readonly protocols: NonEmptyReadonlyArray<McpProtocol.ProtocolAdapter>
+  /** Revisions whose adapters are not of the form that is known here. */
+  readonly unknown: ReadonlyArray<string>
+}
+
+/** Newest first. A client that offers none of them is answered with the newest that it can speak. */
+const adapters: NonEmptyReadonlyArray<McpProtocol.ProtocolAdapter> = [
+  McpProtocol.v2026_07_28,
+  McpProtocol.v2025_11_25,
+  McpProtocol.v2025_06_18,
+  McpProtocol.v2025_03_26,
+  McpProtocol.v2024_11_05
+]
+
+/** What effect's handlers require is provided by effect. */
+type Handler = (payload: unknown, request: Request) => Effect.Effect<unknown, unknown, never>
+
+interface Request {
+  readonly requestId: string | number
+}
+
+/** What an adapter installs, by method. */
+export type Handlers = Readonly<Record<string, Handler>> & {
+  readonly "tools/call": Handler
+  readonly "tools/list": Handler
+}
+
+/**
+ * The adapter, with other handlers. Undefined if its handlers are not what is known here.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const withHandlers = (
+  adapter: McpProtocol.ProtocolAdapter,
+  change: (handlers: Handlers) => Handlers
+): Effect.Effect<McpProtocol.ProtocolAdapter | undefined> =>
+  Effect.map(handlersOf(adapter), (handlers) =>
+    handlers === undefined
+      ? undefined
+      : {
+          ...adapter,
+          installHandlers: (core, lifecycle, target) =>
+            adapter.installHandlers(core, lifecycle, {
+              ...target,
+              install: (protocol: unknown, rpcs: unknown, handlers: Handlers) =>
+                target.install(protocol, rpcs, change(handlers))
+            })
+        }
+  )
+
+/** Has it install its handlers somewhere where nothing comes of it. */
+const handlersOf = (adapter: McpProtocol.ProtocolAdapter): Effect.Effect<Handlers | undefined> =>
+  Effect.suspend(() => {
+    let installed: unknown
+    const nowhere = {
+      context: {
+        supportedVersions: [],
+        serverInfo: { name: "", version: "" },
+        registrationPresence: Effect.succeed({ tools: true, resources: false, prompts: false }),
+        subscribeServerNotifications: Effect.never
+      },
+      install: (_protocol: unknown, _rpcs: unknown, handlers: unknown) => {
+        installed = handlers
+        return Effect.void
+      }
+    }
+    const install = Effect.suspend(() => adapter.installHandlers({}, {}, nowhere) as Effect.Effect<void>)
+    return Effect.map(Effect.exit(install), (exit) =>
+      Exit.isSuccess(exit) && isHandlers(installed) ? installed : undefined
+    )
+  })
+
+const isHandlers = (value: unknown): value is Handlers => {
+  if (typeof value !== "object" || value === null) return false
+  const { "tools/call": call, "tools/list": list }: Readonly<Record<string, unknown>> = { ...value }
+  return typeof call === "function" && typeof list === "function"
+}
+
+/**
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (
+  registry: ToolRegistry["Service"],
+  connections: Connections["Service"]
+): Effect.Effect<Revisions> =>
+  Effect.gen(function* () {
+    const change = (handlers: Handlers): Handlers => ({
+      ...handlers,
+      "tools/call": (payload, request) =>
+        Effect.provideService(handlers["tools/call"](payload, request), CurrentRequestId, request.requestId),
+      "tools/list": (payload, request) =>
+        Effect.flatMap(handlers["tools/list"](payload, request), (listed) =>
+          isListed(listed) ? asTheSessionSees(registry, connections, listed) : Effect.succeed(listed)
+        )
+    })
+    const [newest, ...older] = yield* Effect.forEach(adapters, (adapter) =>
+      Effect.map(withHandlers(adapter, change), (changed) => ({ adapter, changed }))
+    )
+    const chosen = ({ adapter, changed }: typeof newest) => changed ?? adapter
+    return {
+      protocols: [chosen(newest), ...older.map(chosen)],
+      unknown: [newest, ...older].flatMap(({ adapter, changed }) =>
+        changed === undefined ? [adapter.protocolVersion] : []
+      )
+    }
+  })
+
+interface Listed {
+  readonly tools: ReadonlyArray<McpSchema.Tool>
+}
+
+const isListed = (value: unknown): value is Listed =>
+  typeof value === "object" && value !== null && "tools" in value && Array.isArray(value.tools)
+
+/** In the order of the list, without what the session is not shown, and with the descriptions that it is shown. */
+const asTheSessionSees = (
+  registry: ToolRegistry["Service"],
+  connections: Connections["Service"],
+  listed: Listed
+): Effect.Effect<Listed> =>
+  connections.use(({ session }) =>
+    Effect.map(Effect.provideService(registry.snapshot, CurrentSession, session), (tools) => {
+      const seen = new Map(tools.map(({ description, name }) => [name, description]))
+      return {
+        ...listed,
+        tools: listed.tools.flatMap((tool) => {
+          const description = seen.get(tool.name)
+          return description === undefined ? [] : [{ ...tool, description }]
+        })
+      }
+    })
+  )

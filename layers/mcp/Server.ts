@@ -1,0 +1,73 @@
+/**
+ * An MCP server over the tools of a registry.
+ *
+ * **Details**
+ *
+ * It stands on effect's `McpServer`: revisions, validation and encoding are effect's. What
+ * is added: the tools are those of a live registry and run in its runtime; what a call
+ * has to be asked for is asked of the client; every connection has a session; and a line
+ * that cannot be served is answered.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as McpServer from "effect/ai/McpServer"
+import * as Layer from "effect/Layer"
+import { ToolRegistry } from "../../src/ToolRegistry.ts"
+import type { ToolRuntime } from "../../src/ToolRuntime.ts"
+import { Connections } from "./Connections.ts"
+import * as Lines from "./Lines.ts"
+import * as Revisions from "./Revisions.ts"
+import * as Tools from "./Tools.ts"
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options extends Tools.Options {
+  readonly name: string
+  readonly version: string
+  /** Told to the client's model, on how to use the server. */
+  readonly instructions?: string | undefined
+  /** What else the server has: prompts, resources. */
+  readonly registrations?: Layer.Layer<never, never, McpServer.McpServer> | undefined
+}
+
+/**
+ * What a server stands on.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Services = ToolRegistry | ToolRuntime | Connections
+
+/** What effect is told of it. */
+const described = (options: Options) =>
+  Effect.gen(function* () {
+    const { instructions, name, registrations = Layer.empty, version } = options
+    const { protocols, unknown } = yield* Revisions.make(yield* ToolRegistry, yield* Connections)
+    if (unknown.length > 0) {
+      yield* Effect.logWarning(
+        `MCP ${unknown.join(", ")}: effect's adapter is not of the form known here. Calls have no externalId, and all sessions are listed the same.`
+      )
+    }
+    return {
+      name,
+      version,
+      instructions,
+      protocols,
+      registrations: Layer.merge(Tools.layer(options), registrations)
+    }
+  })
+
+/**
+ * A server on lines: stdio. Provide `Connections.layerOne`.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerLines = <E>(options: Options & Lines.Options<E>): Layer.Layer<McpServer.McpServer, never, Services> =>
+  Layer.unwrap(Effect.map(described(options), (options) => McpServer.layer(options))).pipe(
+    Layer.provide(Lines.layer(options)),
+    Layer.orDie
+  )

@@ -1,0 +1,101 @@
+/**
+ * The tools of the registry as tools of a server: those there are now, and those that
+ * come and go while it runs.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as McpSchema from "effect/ai/McpSchema"
+import * as McpServer from "effect/ai/McpServer"
+import * as Stream from "effect/Stream"
+import type { Clocks } from "../../src/Clocks.ts"
+import * as ProgressPolicy from "../../src/ProgressPolicy.ts"
+import { type ListedTool, ToolRegistry } from "../../src/ToolRegistry.ts"
+import { ToolRuntime } from "../../src/ToolRuntime.ts"
+import * as Call from "./Call.ts"
+import { Connections } from "./Connections.ts"
+import * as Continuation from "./Continuation.ts"
+import * as Elicitation from "./Elicitation.ts"
+import * as Forms from "./Forms.ts"
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  /**
+   * What to do instead, told where a call has to be asked for and the client cannot ask. Undefined: clients are not
+   * asked, and whoever the runtime asks decides.
+   */
+  readonly asking?: string | undefined
+  /** What becomes of progress that comes faster than a client takes it. */
+  readonly progress?: ProgressPolicy.ProgressPolicy | undefined
+  /** Of every call. */
+  readonly clocks?: Clocks | undefined
+}
+
+/**
+ * Registers them in the server, and tells clients of every change.
+ *
+ * **Details**
+ *
+ * A server cannot forget a tool: one that was removed is no longer listed, and calls of
+ * it are refused as those of an unknown tool.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = ({
+  asking,
+  clocks = {},
+  progress = ProgressPolicy.coalesceAsDeclared
+}: Options): Layer.Layer<never, never, McpServer.McpServer | ToolRegistry | ToolRuntime | Connections> =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const server = yield* McpServer.McpServer
+      const registry = yield* ToolRegistry
+      const connections = yield* Connections
+      const options: Call.Options = {
+        server,
+        runtime: yield* ToolRuntime,
+        seals: yield* Continuation.make,
+        permission: asking === undefined ? undefined : Elicitation.ask(asking),
+        progress,
+        clocks
+      }
+      const live = new Map<string, ListedTool>()
+
+      const add = (tool: ListedTool) =>
+        server.addTool({
+          tool: Forms.toolOf(tool),
+          annotations: Context.make(McpSchema.EnabledWhen, () => live.has(tool.name)),
+          handle: (parameters: unknown) =>
+            connections.use((connection) => Call.run(options, connection, tool.name, parameters))
+        })
+
+      const follow = Effect.fnUntraced(function* (tools: ReadonlyArray<ListedTool>) {
+        const names = new Set(tools.map(({ name }) => name))
+        const removed = [...live.keys()].filter((name) => !names.has(name))
+        for (const name of removed) live.delete(name)
+        for (const tool of tools) {
+          const known = live.get(tool.name)
+          live.set(tool.name, tool)
+          if (known === undefined || !isSame(known, tool)) yield* add(tool)
+        }
+        if (removed.length > 0) yield* server.notifications["notifications/tools/list_changed"]({})
+      })
+
+      yield* follow(yield* registry.snapshot)
+      yield* Effect.forkScoped(Stream.runForEach(registry.changes, follow))
+    })
+  )
+
+/** To whoever reads the list. */
+const isSame = (one: ListedTool, other: ListedTool): boolean =>
+  one.description === other.description &&
+  one.title === other.title &&
+  one.parametersSchema === other.parametersSchema &&
+  one.successSchema === other.successSchema &&
+  one.hints === other.hints

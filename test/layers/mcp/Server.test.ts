@@ -1,0 +1,282 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Schema from "effect/Schema"
+import * as ErasedTool from "../../../src/ErasedTool.ts"
+import * as TestClock from "effect/testing/TestClock"
+import * as Tool from "../../../src/Tool.ts"
+import * as ToolStream from "../../../src/ToolStream.ts"
+import { deaf, emitThenHang, erased, runtime, succeeds } from "../../Harness.ts"
+import { client, hello, lines, meta, type Message } from "./Wire.ts"
+
+const call = (id: string | number, name: string, more: object = {}) => ({
+  id,
+  method: "tools/call",
+  params: { name, arguments: {}, ...more }
+})
+
+const errorOf = ({ result }: Message) =>
+  (
+    result!["_meta"] as {
+      readonly "toolstream/error": { readonly reason: { readonly _tag: string; readonly failure?: unknown } }
+    }
+  )["toolstream/error"].reason
+
+class Picture extends Tool.Service<Picture>()("picture", {
+  description: "A picture, and where it is.",
+  title: "Picture!",
+  parameters: {},
+  success: Schema.String,
+  hints: { readOnly: true, openWorld: false },
+  toContent: () => [
+    { type: "text", text: "See:" },
+    { type: "image", data: "aGVsbG8=", mimeType: "image/png" },
+    { type: "resource", uri: "file:///tmp/a%20b.png", mimeType: "image/png" }
+  ]
+}) {}
+const picture = ErasedTool.fromImplementation(Picture, { execute: () => ToolStream.succeed("x") })
+
+describe("a server on lines", () => {
+  it.effect("lists tools with their schemas and hints", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* lines(yield* runtime({ picture, t: succeeds }))
+      yield* ask(hello())
+      const { response } = yield* ask({ id: 1, method: "tools/list" })
+      const [first, second] = response.result!["tools"] as ReadonlyArray<Record<string, unknown>>
+      assert.deepStrictEqual(first, {
+        name: "picture",
+        title: "Picture!",
+        description: "A picture, and where it is.",
+        inputSchema: { type: "object", properties: {}, additionalProperties: false },
+        annotations: {
+          title: "Picture!",
+          readOnlyHint: true,
+          destructiveHint: false,
+          idempotentHint: true,
+          openWorldHint: false
+        }
+      })
+      assert.deepStrictEqual(second?.["name"], "t")
+    })
+  )
+
+  it.effect("content is text, images and links; a value that is no object is structured in 2026-07-28 only", () =>
+    Effect.gen(function* () {
+      const content = [
+        { type: "text", text: "See:" },
+        { type: "image", data: "aGVsbG8=", mimeType: "image/png" },
+        { type: "resource_link", name: "a%20b.png", uri: "file:///tmp/a%20b.png", mimeType: "image/png" }
+      ]
+      const built = yield* runtime({ picture })
+      const { ask } = yield* lines(built)
+      const newest = yield* ask(call(1, "picture", meta()))
+      assert.deepInclude(newest.response.result, { content, structuredContent: "x", isError: false })
+      yield* ask(hello())
+      const older = yield* ask(call(2, "picture"))
+      assert.deepStrictEqual(older.response.result, { content, isError: false })
+    })
+  )
+
+  it.effect("what the model can mend is a result; what it cannot is an error", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* lines(
+        yield* runtime({
+          t: succeeds,
+          fails: () => ToolStream.fail("nope"),
+          breaks: () => ToolStream.fromEffect(Effect.die(new Error("secret")))
+        })
+      )
+      yield* ask(hello())
+      const invalid = (yield* ask(call(1, "t", { arguments: { m: 1 } }))).response
+      assert.strictEqual(errorOf(invalid)._tag, "InvalidParameters")
+      assert.isTrue(invalid.result?.["isError"])
+      const failed = (yield* ask(call(2, "fails"))).response
+      assert.deepInclude(errorOf(failed), { _tag: "ToolFailed", failure: "nope" })
+      const broken = (yield* ask(call(3, "breaks"))).response
+      assert.strictEqual(errorOf(broken)._tag, "ToolDefect")
+      assert.notInclude(JSON.stringify(broken), "secret")
+      const unknown = (yield* ask(call(4, "u"))).response
+      assert.strictEqual(unknown.error?.code, -32602)
+      const malformed = (yield* ask(call(5, "t", { arguments: 5 }))).response
+      assert.strictEqual(malformed.error?.code, -32602)
+      assert.strictEqual((yield* ask({ id: 6, method: "no/such" })).response.error?.code, -32601)
+    })
+  )
+
+  it.effect("what cannot be served is answered, and the next line is served", () =>
+    Effect.gen(function* () {
+      const { ask, next, write } = yield* lines(yield* runtime({ t: succeeds }))
+      yield* ask(hello())
+      const answers: ReadonlyArray<readonly [string | Uint8Array, number, unknown]> = [
+        ["{", -32700, null],
+        ["nonsense", -32700, null],
+        ["[]", -32600, null],
+        ["7", -32600, null],
+        ["null", -32600, null],
+        [`{"jsonrpc":"1.0","id":3,"method":"ping"}`, -32600, 3],
+        [`{"jsonrpc":"2.0","id":null,"method":"ping"}`, -32600, null],
+        [`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, -32600, null],
+        [`{"jsonrpc":"2.0","id":"x","method":5}`, -32600, "x"],
+        [`{"jsonrpc":"2.0","id":9}`, -32600, 9],
+        [`[{"jsonrpc":"2.0","id":9,"method":"ping"}]`, -32600, null]
+      ]
+      for (const [line, code, id] of answers) {
+        yield* write(`${line}\n`)
+        const { error, id: answered } = yield* next
+        assert.deepStrictEqual([error?.code, answered], [code, id], String(line))
+      }
+      // In one piece with what is not.
+      yield* write(`bad\n{"jsonrpc":"2.0","id":1,"method":"ping"}\nbad\n`)
+      assert.deepStrictEqual(
+        [yield* next, yield* next, yield* next].map(({ error, id }) => [id, error?.code]).toSorted(),
+        [
+          [null, -32700],
+          [null, -32700],
+          [1, undefined]
+        ].toSorted()
+      )
+    })
+  )
+
+  it.effect("the id of a request that is in flight is refused, and the first is answered", () =>
+    Effect.gen(function* () {
+      const release = yield* Deferred.make<void>()
+      const { ask, next, send } = yield* lines(yield* runtime({ t: succeeds, deaf: deaf(release) }))
+      yield* ask(hello())
+      yield* send(call("same", "deaf"))
+      yield* send(call("same", "t"))
+      const refused = yield* next
+      assert.deepStrictEqual([refused.id, refused.error?.code], [null, -32600])
+      yield* Deferred.succeed(release, undefined)
+      const answered = yield* next
+      assert.strictEqual(answered.id, "same")
+      assert.deepInclude(answered.result, { isError: false })
+      assert.strictEqual((yield* ask(call(2, "t"))).response.id, 2)
+    })
+  )
+
+  it.effect("C130 progress comes before the response, none after it, none without a token", () =>
+    Effect.gen(function* () {
+      const emits = () =>
+        ToolStream.callback((emit: (n: number) => Effect.Effect<void>) =>
+          Effect.as(Effect.andThen(emit(4), emit(5)), [5])
+        )
+      const { ask, written } = yield* lines(yield* runtime({ emits }))
+      yield* ask(hello())
+      const told = yield* ask(call(1, "emits", { _meta: { progressToken: 7 } }))
+      assert.deepStrictEqual(
+        told.before.map(({ params }) => params),
+        [
+          { progressToken: 7, progress: 1, message: "4" },
+          { progressToken: 7, progress: 2, message: "5" }
+        ]
+      )
+      assert.deepStrictEqual((yield* ask(call(2, "emits"))).before, [])
+      assert.deepStrictEqual(yield* written, [])
+    })
+  )
+
+  for (const revision of ["2025-11-25", "2026-07-28"]) {
+    const more = revision === "2026-07-28" ? meta() : {}
+    it.effect(`${revision}: a cancelled request ends its call, and has no response`, () =>
+      Effect.gen(function* () {
+        const journal: Array<Parameters<typeof String>[0]> = []
+        const built = yield* runtime({ hangs: emitThenHang, t: succeeds }, { journal })
+        const { ask, send } = yield* lines(built)
+        if (revision === "2025-11-25") yield* ask(hello())
+        yield* send(call(1, "hangs", more))
+        yield* send({ method: "notifications/cancelled", params: { requestId: 1, reason: "changed my mind", ...more } })
+        yield* send({ method: "notifications/cancelled", params: { requestId: 99, ...more } })
+        const { before, response } = yield* ask(call(2, "t", more))
+        assert.strictEqual(response.id, 2)
+        assert.deepStrictEqual(before, [])
+        assert.deepStrictEqual(yield* built.runtime.inFlight, [])
+        assert.include(JSON.stringify(journal), "consumer left")
+      })
+    )
+  }
+
+  it.effect("2025-03-26: the responses of a batch are one array; what was cancelled is not in it", () =>
+    Effect.gen(function* () {
+      const { ask, next, send, write } = yield* lines(yield* runtime({ hangs: emitThenHang, t: succeeds }))
+      yield* ask(hello("2025-03-26"))
+      const requests = [call(1, "t"), call(2, "hangs"), { method: "notifications/progress", params: {} }, call(3, "t")]
+      yield* write(`${JSON.stringify(requests.map((request) => ({ jsonrpc: "2.0", ...request })))}\n`)
+      yield* send({ method: "notifications/cancelled", params: { requestId: 2 } })
+      const answers = (yield* next) as unknown as ReadonlyArray<Message>
+      assert.deepStrictEqual(answers.map(({ id }) => id).toSorted(), [1, 3])
+    })
+  )
+
+  it.effect("when the input has ended nothing is written any more", () =>
+    Effect.gen(function* () {
+      const built = yield* runtime({ hangs: emitThenHang })
+      const { ask, end, ended, send, written } = yield* lines(built)
+      yield* ask(hello())
+      yield* send(call(1, "hangs", { _meta: { progressToken: 1 } }))
+      yield* Effect.yieldNow
+      yield* end
+      assert.isTrue(Exit.isSuccess(yield* ended))
+      yield* written
+      // It has a result now, which nobody waits for.
+      const [running] = yield* built.runtime.inFlight
+      assert.isTrue(yield* built.runtime.cancel(running?.call.callId ?? "", "the test wants to see"))
+      yield* TestClock.adjust(1)
+      assert.deepStrictEqual(yield* written, [])
+    })
+  )
+})
+
+describe("tools that come and go", () => {
+  it.effect("clients are told; a removed tool is not listed, and calls of it are refused", () =>
+    Effect.gen(function* () {
+      const built = yield* runtime({ t: succeeds })
+      const { ask, next, send } = yield* lines(built)
+      yield* ask(hello())
+      yield* send({ method: "notifications/initialized" })
+      const names = Effect.map(ask({ id: "list", method: "tools/list" }), ({ response }) =>
+        (response.result!["tools"] as ReadonlyArray<{ readonly name: string }>).map(({ name }) => name)
+      )
+      assert.deepStrictEqual(yield* names, ["t"])
+      yield* Effect.orDie(built.registry.register(erased("u", succeeds)))
+      assert.strictEqual((yield* next).method, "notifications/tools/list_changed")
+      assert.deepStrictEqual(yield* names, ["t", "u"])
+      yield* built.registry.unregister("t")
+      assert.strictEqual((yield* next).method, "notifications/tools/list_changed")
+      assert.deepStrictEqual(yield* names, ["u"])
+      assert.strictEqual((yield* ask(call(1, "t"))).response.error?.code, -32602)
+      // Its name is free for another.
+      yield* Effect.orDie(built.registry.register(erased("t", () => ToolStream.succeed([8]))))
+      assert.strictEqual((yield* next).method, "notifications/tools/list_changed")
+      assert.deepStrictEqual((yield* ask(call(2, "t"))).response.result?.["content"], [{ type: "text", text: "[8]" }])
+    })
+  )
+
+  it.effect("a client of 2026-07-28 hears of them where it listens", () =>
+    Effect.gen(function* () {
+      const built = yield* runtime({ t: succeeds })
+      const { next, send } = yield* lines(built)
+      yield* send({
+        id: "listening",
+        method: "subscriptions/listen",
+        params: { notifications: { toolsListChanged: true }, ...meta() }
+      })
+      const acknowledged = yield* next
+      assert.strictEqual(acknowledged.method, "notifications/subscriptions/acknowledged")
+      yield* Effect.orDie(built.registry.register(erased("u", succeeds)))
+      assert.strictEqual((yield* next).method, "notifications/tools/list_changed")
+    })
+  )
+
+  it.effect("effect's own client in memory lists and calls", () =>
+    Effect.gen(function* () {
+      const { callTool, listTools } = yield* client(yield* runtime({ t: succeeds }))
+      assert.deepStrictEqual(
+        (yield* listTools()).tools.map(({ name }) => name),
+        ["t"]
+      )
+      assert.isFalse((yield* callTool({ name: "t", arguments: {} })).isError)
+    })
+  )
+})

@@ -25,7 +25,7 @@ import {
   Processes,
   SpawnFailed
 } from "../../src/Processes.ts"
-import { CurrentSandbox } from "../../src/Sandbox.ts"
+import { CurrentSandbox, type Sandbox } from "../../src/Sandbox.ts"
 import { CurrentSession } from "../../src/Session.ts"
 import { type Cell, choose, isFound, kept, systemFacts } from "./internal/ProcessContainment.ts"
 import { ProcessGroup } from "./internal/ProcessGroup.ts"
@@ -106,13 +106,13 @@ export const layerWith = (options: Options = {}): Layer.Layer<Processes> =>
           sandbox.length === 0
             ? { cells }
             : { cells: sandboxedCells, launch: (cwd) => sandboxes(sandbox, session, cwd) }
-        return yield* Effect.map(
-          Effect.acquireRelease(
-            Effect.map(start(command, cwd, environment, way), (started) => new Running(started, running, table)),
-            (self) => self.end
-          ),
-          (self): Process => self
+        const started = Effect.acquireRelease(
+          Effect.map(start(command, cwd, environment, way), (started) => new Running(started, running, table)),
+          (self) => self.end
         )
+        return yield* sandbox.length === 0
+          ? Effect.map(started, (self): Process => self)
+          : inSandbox(sandbox, started, maxSandboxes)
       })
 
       return Processes.of({ spawn })
@@ -151,8 +151,12 @@ class Running implements Process {
   /** What the scope does when it closes. */
   readonly end: Effect.Effect<void>
   readonly withheld: ReadonlyArray<string> = []
+  /** What was started. */
+  readonly program: string
+  /** Waits until its sandbox, if it has one, was made, or failed. */
+  readonly isMade: Effect.Effect<boolean>
 
-  constructor({ cell, child }: Started, running: Set<ProcessGroup>, table: ProcessTable | undefined) {
+  constructor({ cell, child, isMade }: Started, running: Set<ProcessGroup>, table: ProcessTable | undefined) {
     const pid = child.pid
     const group = new ProcessGroup(pid, cell, table)
     const output = new ProcessOutput(child.stdout, child.stderr, () => group.isBusy)
@@ -172,6 +176,8 @@ class Running implements Process {
 
     let swept: ReadonlyArray<LeftBehind> | undefined
     this.pid = pid
+    this.program = child.spawnfile
+    this.isMade = isMade
     this.containment = cell.level
     this.exit = Deferred.await(exit)
     // Its end does not close the pipes: one who was left behind and writes would die of that before it is named.
@@ -196,7 +202,32 @@ class Running implements Process {
 interface Started {
   readonly child: Child & { readonly pid: number }
   readonly cell: Cell
+  readonly isMade: Effect.Effect<boolean>
 }
+
+/** What is to be hidden may vanish while it is hidden. More than so often is no accident. */
+const maxSandboxes = 5
+
+/** Starts a process until its sandbox is made, so that nothing was run where it was not. */
+const inSandbox = (
+  sandbox: Sandbox,
+  started: Effect.Effect<Running, SpawnFailed, Scope.Scope>,
+  times: number
+): Effect.Effect<Process, SpawnFailed, Scope.Scope> =>
+  Effect.flatMap(started, (process) =>
+    Effect.flatMap(process.isMade, (isMade) => {
+      if (isMade) return Effect.succeed<Process>(process)
+      if (times > 1) return Effect.andThen(process.end, inSandbox(sandbox, started, times - 1))
+      const said = Stream.runFold(
+        process.output,
+        () => "",
+        (text, { bytes }) => text + Buffer.from(bytes).toString()
+      )
+      return Effect.flatMap(said, (text) =>
+        ProcessSandbox.cannotBeMade(sandbox, process.program, text.trim().split("\n")[0] ?? "")
+      )
+    })
+  )
 
 /** How commands are started: as they are, in a cell, or as a sandbox wants it. */
 interface Way {
@@ -231,7 +262,11 @@ const start = (
         // Its reader has left, or never came: that is for its status to say.
         child.stdin?.on("error", () => {}).end(input)
         return hasPid(child)
-          ? Effect.succeed({ child, cell: wanted.isKeeper ? kept(cell) : cell })
+          ? Effect.succeed({
+              child,
+              cell: wanted.isKeeper ? kept(cell) : cell,
+              isMade: wanted.told === undefined ? Effect.succeed(true) : isMadeBy(child)
+            })
           : Effect.callback<never, SpawnFailed>((resume) => {
               child.once("error", (error) => resume(Effect.fail(failed(error))))
               child.stdout.destroy()
@@ -257,19 +292,40 @@ const start = (
     return Effect.tapError(started, () => cell.close)
   })
 
-const spawnLaunch = ({ args, cwd, env, program, told }: ProcessSandbox.Launch, hasInput: boolean): Child => {
+const spawnLaunch = ({ args, closed, cwd, env, program, told }: ProcessSandbox.Launch, hasInput: boolean): Child => {
   const options = { cwd, env, detached: true }
-  if (told === undefined) {
+  if (told === undefined && closed === undefined) {
     return hasInput
       ? spawnChild(program, args, { ...options, stdio: ["pipe", "pipe", "pipe"] })
       : spawnChild(program, args, { ...options, stdio: ["ignore", "pipe", "pipe"] })
   }
-  const child = spawnChild(program, args, { ...options, stdio: [hasInput ? "pipe" : "ignore", "pipe", "pipe", "pipe"] })
+  const standing = (fd: number): "pipe" | "ignore" | number =>
+    fd <= 4 && told !== undefined ? "pipe" : closed?.fds.includes(fd) === true ? closed.by : "ignore"
+  const others = Array.from({ length: Math.max(4, ...(closed?.fds ?? [])) - 2 }, (_, i) => standing(i + 3))
+  const child = spawnChild(program, args, {
+    ...options,
+    stdio: [hasInput ? "pipe" : "ignore", "pipe", "pipe", ...others]
+  })
   const pipe = child.stdio[3]
-  if (!hasPipes(child) || !(pipe instanceof Socket)) throw new TypeError("a pipe is missing")
+  if (!hasPipes(child)) throw new TypeError("a pipe is missing")
   // It may have ended before it was told.
-  pipe.on("error", () => {}).end(told, () => pipe.destroy())
+  if (told !== undefined && pipe instanceof Socket) pipe.on("error", () => {}).end(told, () => pipe.destroy())
   return child
+}
+
+/** Whether who makes the sandbox takes the byte that waits for it; it does so when the sandbox is made. */
+const isMadeBy = (child: ChildProcess): Effect.Effect<boolean> => {
+  const made = Deferred.makeUnsafe<boolean>()
+  const settle = (isMade: boolean) => Deferred.doneUnsafe(made, Effect.succeed(isMade))
+  const pipe = child.stdio[4]
+  if (pipe instanceof Socket) {
+    pipe
+      .on("error", () => settle(false))
+      .on("end", () => settle(true))
+      .on("close", () => settle(false))
+    pipe.resume().write("\0")
+  }
+  return Deferred.await(made)
 }
 
 const hasPipes = (child: ChildProcess): child is Child => child.stdout !== null && child.stderr !== null

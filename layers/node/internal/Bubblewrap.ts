@@ -38,6 +38,14 @@ const kernelFiles = ["acpi", "bus", "fs", "irq", "mtrr", "pressure", "scsi", "sy
 const told = 3
 
 /**
+ * From where it takes a byte when the sandbox is made, before anything is run in it: a byte that it has not taken when it
+ * closes the socket comes back as an error.
+ *
+ * **Source** unix(7); Linux, net/unix/af_unix.c, `unix_release_sock`.
+ */
+const made = 4
+
+/**
  * What is there on every system, and changes what a command is to see.
  *
  * @category models
@@ -215,6 +223,8 @@ export const message = (
 export const args = (program: string, args: ReadonlyArray<string>): ReadonlyArray<string> => [
   "--args",
   String(told),
+  "--block-fd",
+  String(made),
   "--",
   program,
   ...args

@@ -6,12 +6,12 @@
  * - What was asked for is what the command gets, or it is not started.
  * - `/tmp` is a folder of the session, on the host's disk, gone with the session. What a program left that died, the next
  *   one removes.
- * - Whether it can be had is tried, with the very sandbox, before the first command that is to run in it.
+ * - Bubblewrap says whether it made the sandbox before it runs anything in it; seatbelt is tried once.
  *
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import { spawnSync } from "node:child_process"
 import * as fs from "node:fs"
 import { SpawnFailed } from "../../../src/Processes.ts"
@@ -33,8 +33,10 @@ export interface Launch {
   readonly args: ReadonlyArray<string>
   readonly cwd: string
   readonly env: NodeJS.ProcessEnv
-  /** Told through the descriptor 3. */
+  /** Told through the descriptor 3. The descriptor 4 tells whether the sandbox was made. */
   readonly told?: Buffer | undefined
+  /** Descriptors that would be handed down, and /dev/null, which is to stand for them. */
+  readonly closed?: { readonly fds: ReadonlyArray<number>; readonly by: number } | undefined
   /** The process that is started is not the command: it waits for it, and all is over with it. */
   readonly isKeeper: boolean
 }
@@ -119,7 +121,9 @@ export type Sandboxes = (
  * @since 0.1.0
  */
 export const make = (maker: Maker | string, home: string): Effect.Effect<Sandboxes, never, Scope.Scope> =>
-  Effect.map(TemporaryFolders.make, (placeOf): Sandboxes => {
+  Effect.gen(function* () {
+    const placeOf = yield* TemporaryFolders.make
+    const closed = yield* Effect.cached(closedDescriptors(yield* Effect.scope))
     /** Those that work. */
     const tried = new Set<string>()
 
@@ -137,25 +141,62 @@ export const make = (maker: Maker | string, home: string): Effect.Effect<Sandbox
       const { fits, launch, trial } = makers[maker._tag](maker.program, view, emptyFile)
       if (!fits(cwd)) return yield* outOfSight(cwd)
       const name = `${sandbox.join()} ${view.workspace}`
-      if (!tried.has(name)) {
+      if (trial !== undefined && !tried.has(name)) {
         const why = tryOut(maker.program, trial)
-        if (why !== undefined) return yield* unavailable(sandbox, cannotBeMade(maker, why))
+        if (why !== undefined) return yield* cannotBeMade(sandbox, maker.program, why)
         tried.add(name)
       }
-      return launch
-    })
+      const handedDown = yield* closed
+      return (wanted) => ({ ...launch(wanted), closed: handedDown })
+    }) satisfies Sandboxes
   })
+
+/**
+ * What whoever started this program left open for all that it starts: a folder, for one, by which the sandbox could be left.
+ * It stays the same, for Node opens nothing that is handed down.
+ */
+const closedDescriptors = (scope: Scope.Scope): Effect.Effect<Launch["closed"]> =>
+  Effect.suspend(() => {
+    const fds = inherited()
+    if (fds.length === 0) return Effect.undefined
+    const opened = Effect.acquireRelease(
+      Effect.sync(() => fs.openSync("/dev/null", "r+")),
+      (fd) => Effect.sync(() => fs.closeSync(fd))
+    )
+    return Effect.map(Scope.provide(opened, scope), (by) => ({ fds, by }))
+  })
+
+/** **Source** open(2), proc_pid_fdinfo(5): the flags are octal. */
+const closeOnExec = 0o2000000
+
+const inherited = (): ReadonlyArray<number> => {
+  try {
+    return fs.readdirSync("/proc/self/fd").flatMap((name) => {
+      const flags = flagsOf(name)
+      return Number(name) > 2 && flags !== undefined && (flags & closeOnExec) === 0 ? [Number(name)] : []
+    })
+  } catch {
+    return []
+  }
+}
+
+const flagsOf = (fd: string): number | undefined => {
+  try {
+    return Number.parseInt(/^flags:\s*(\d+)/m.exec(fs.readFileSync(`/proc/self/fdinfo/${fd}`, "utf8"))?.[1] ?? "0", 8)
+  } catch {
+    // That of the folder, which was open while it was read.
+    return undefined
+  }
+}
 
 /** What one maker makes of a view. */
 interface Made {
   /** Whether a directory is seen in it. */
   readonly fits: (directory: string) => boolean
-  /** Arguments that make it and run nothing in it. */
-  readonly trial: ReadonlyArray<string>
+  /** Arguments that make it and run nothing in it, where a start does not say whether it was made. */
+  readonly trial?: ReadonlyArray<string>
   readonly launch: (wanted: Wanted) => Launch
 }
-
-const nothing = ["/bin/sh", "-c", ":"]
 
 const makers: Readonly<Record<Maker["_tag"], (program: string, view: SandboxView.View, emptyFile: string) => Made>> = {
   Bubblewrap: (bwrap, view, emptyFile) => {
@@ -163,7 +204,6 @@ const makers: Readonly<Record<Maker["_tag"], (program: string, view: SandboxView
     const options = Bubblewrap.options(view, host, emptyFile)
     return {
       fits: (directory) => Bubblewrap.isVisible(view, host, directory),
-      trial: [...options, "--", ...nothing],
       launch: ({ args, cwd, env, keeperEnv, program }) => ({
         program: bwrap,
         args: Bubblewrap.args(program, args),
@@ -178,7 +218,7 @@ const makers: Readonly<Record<Maker["_tag"], (program: string, view: SandboxView
     const profile = Seatbelt.profile(view)
     return {
       fits: () => true,
-      trial: ["-p", profile, ...nothing],
+      trial: ["-p", profile, "/bin/sh", "-c", ":"],
       launch: ({ args, cwd, env, program }) => ({
         // It looks for the program, and becomes it.
         program: sandboxExec,
@@ -203,11 +243,21 @@ const tryOut = (program: string, args: ReadonlyArray<string>): string | undefine
   return error?.message ?? (stderr.trim().split("\n")[0] || `it ended with ${status ?? "a signal"}`)
 }
 
-const cannotBeMade = ({ _tag, program }: Maker, why: string): string =>
-  `${program} cannot make it here (${why})` +
-  (_tag === "Bubblewrap"
-    ? ". Have the user allow this program to make user namespaces, with bubblewrap 0.8 or later"
-    : "")
+/**
+ * Who makes the sandbox could not, and said why.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export const cannotBeMade = (sandbox: Sandbox, program: string, why: string): SpawnFailed =>
+  unavailable(
+    sandbox,
+    `${program} cannot make it here (${why})` +
+      // It knows no other word for each of several reasons.
+      (/namespace|uid map|disable-userns/i.test(why)
+        ? ". Have the user allow programs to make user namespaces, with bubblewrap 0.8 or later"
+        : ". Have the user see to it")
+  )
 
 const unavailable = (sandbox: Sandbox, why: string): SpawnFailed =>
   new SpawnFailed({

@@ -155,11 +155,25 @@ const entryAt = (name: string): ReadonlyArray<Entry> => {
   try {
     const real = fs.realpathSync(name)
     const stats = fs.statSync(real)
+    if (!isReachable(real)) return []
     return stats.isDirectory() ? [{ path: real, type: "folder" }] : stats.isFile() ? [{ path: real, type: "file" }] : []
   } catch {
     return []
   }
 }
+
+/**
+ * Whether all folders above may be entered by this user without rights, which the super-user has and a sandboxed command has
+ * not. What cannot be reached is not to be hidden: whoever makes the sandbox cannot reach it either.
+ */
+const isReachable = (real: string): boolean => {
+  const folder = path.dirname(real)
+  const { gid, mode, uid } = fs.statSync(folder)
+  const bit = uid === process.geteuid?.() ? 0o100 : groups.includes(gid) ? 0o010 : 0o001
+  return (mode & bit) !== 0 && (folder === "/" || isReachable(folder))
+}
+
+const groups = [process.getegid?.(), ...(process.getgroups?.() ?? [])]
 
 /**
  * The sockets that have a place in the file system, as the kernel lists them: 0.1 ms. A file system that cannot be written
@@ -174,7 +188,7 @@ const socketsOfOthers = (): ReadonlyArray<string> => {
     return Array.from(new Set(names)).flatMap((name) => {
       try {
         const real = fs.realpathSync(name)
-        return fs.statSync(real).isSocket() ? [real] : []
+        return fs.statSync(real).isSocket() && isReachable(real) ? [real] : []
       } catch {
         return []
       }

@@ -1,30 +1,11 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as child_process from "node:child_process"
 import * as dgram from "node:dgram"
 import * as fs from "node:fs"
 import * as net from "node:net"
 import * as path from "node:path"
-import { because, isRoot, missing, processes, run, within, world, type World } from "./Sandboxed.ts"
-
-/** A test in a world of its own. */
-const inWorld = (name: string, body: (world: World) => Effect.Effect<void, unknown, any>) =>
-  it.live(name, () =>
-    Effect.gen(function* () {
-      const made = yield* world
-      yield* Effect.provide(body(made), processes(made.home))
-    })
-  )
-
-/** Each line is one attempt, and is to fail. Gives those that did not. */
-const succeeding = Effect.fnUntraced(function* (attempts: ReadonlyArray<string>) {
-  const script = attempts.map((attempt, i) => `( ${attempt} ) >/dev/null 2>&1 && echo ${i}`).join("\n")
-  const { stdout } = yield* run(script)
-  return stdout
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => attempts[Number(line)])
-})
+import { because, inWorld, isRoot, missing, run, succeeding, within, type World } from "./Sandboxed.ts"
 
 /** A server that counts who comes. */
 const listening = <S extends net.Server>(server: S, where: string | { readonly port: number; readonly host: string }) =>

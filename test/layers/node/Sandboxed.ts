@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import { it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Result from "effect/Result"
@@ -108,5 +109,31 @@ export const within =
 
 export const isRoot = process.geteuid?.() === 0
 
-export const temporaryBase = () =>
-  fs.readdirSync(os.tmpdir()).filter((name) => name.startsWith(`toolstream-sandbox.${process.pid}-`))
+/** A test in a world of its own. */
+export const inWorld = (name: string, body: (world: World) => Effect.Effect<void, unknown, Processes | Scope.Scope>) =>
+  it.live(
+    name,
+    () =>
+      Effect.gen(function* () {
+        const made = yield* world
+        yield* Effect.provide(body(made), processes(made.home))
+      }),
+    60_000
+  )
+
+/** Each line is one attempt, and is to fail. Gives those that did not. */
+export const succeeding = Effect.fnUntraced(function* (attempts: ReadonlyArray<string>) {
+  const script = attempts.map((attempt, i) => `( ${attempt} ) >/dev/null 2>&1 && echo ${i}`).join("\n")
+  const { stdout } = yield* run(script)
+  return stdout
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => attempts[Number(line)])
+})
+
+/** Where programs keep the temporary folders of their sandboxes. */
+export const temporaryFolders = (pid: number | undefined = process.pid): ReadonlyArray<string> =>
+  fs
+    .readdirSync(os.tmpdir())
+    .filter((name) => name.startsWith(`toolstream-sandbox.${pid}-`))
+    .map((name) => path.join(os.tmpdir(), name))

@@ -18,8 +18,8 @@ const programs: string | undefined = (fs.existsSync("/usr/lib/postgresql") ? fs.
   .map((version) => `/usr/lib/postgresql/${version}/bin`)
   .find((folder) => fs.existsSync(path.join(folder, "postgres")))
 
-/** Why tests that need it are skipped. */
-export const absent: string | undefined = programs === undefined ? "Debian's package postgresql is not here" : undefined
+/** Debian's package `postgresql` is not here: tests that need it skip themselves. */
+export const absent: boolean = programs === undefined
 
 /** The server refuses to be root. */
 const asRoot = process.getuid?.() === 0

@@ -59,7 +59,7 @@ export interface Options {
  * **Example**
  *
  * ```ts
- * SqlJournal.layer().pipe(Layer.provide(PgClient.layerConfig({ url: Config.redacted("DATABASE_URL") })))
+ * SqlJournal.layer().pipe(Layer.provide(PgClient.layerConfig({ url: Config.Redacted("DATABASE_URL") })))
  * ```
  *
  * @category layers

@@ -3,12 +3,14 @@
  * runner.
  *
  * - `LawCheck` checks a tool against the law; it fails with a `LawViolation`.
+ * - `JournalCheck` checks a journal against the contract of its port.
  * - `ScriptedTool`, `ScriptedProcess` and `ScriptedSampler` do what data says.
  * - `RecordingReader` and `RecordingJournal` remember what they were told.
  * - `VirtualClock` moves when it is told to, and knows who sleeps.
  *
  * @since 0.1.0
  */
+export * as JournalCheck from "./JournalCheck.ts"
 export * as LawCheck from "./LawCheck.ts"
 export * as LawViolation from "./LawViolation.ts"
 export * as RecordingJournal from "./RecordingJournal.ts"

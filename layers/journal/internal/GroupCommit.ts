@@ -151,13 +151,12 @@ export const make = (options: Options): Effect.Effect<GroupCommit, never, Scope.
       Effect.flatMap(flush, (more) => (more ? flushAll : Effect.void))
     )
 
-    const work = Effect.gen(function* () {
-      do {
-        yield* behind === undefined ? latch.await : Effect.ignore(Effect.timeout(latch.await, Duration.millis(retryMs)))
-        latch.closeUnsafe()
-        yield* flushAll
-      } while (!closed)
-    })
+    const work = Effect.suspend(() =>
+      (behind === undefined ? latch.await : Effect.ignore(Effect.timeout(latch.await, Duration.millis(retryMs)))).pipe(
+        Effect.andThen(Effect.sync(() => latch.closeUnsafe())),
+        Effect.andThen(flushAll)
+      )
+    ).pipe(Effect.repeat({ while: () => !closed }))
 
     const worker = yield* Effect.forkScoped(work)
     // What it is about it finishes: to stop a transaction in its middle takes longer.

@@ -119,6 +119,17 @@ export const LeftBehind = Schema.Struct({
 export type LeftBehind = typeof LeftBehind.Type
 
 /**
+ * What a program left running that died.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Leftover extends LeftBehind {
+  /** The call that started it. */
+  readonly callId?: string
+}
+
+/**
  * What a tool tells of a command, whatever its output is for, once it is swept.
  *
  * @category models
@@ -155,7 +166,13 @@ export const aftermathToText = ({ durationMs, leftBehind }: Aftermath): Readonly
   ...(durationMs < longMs ? [] : [`Took ${Math.round(durationMs / 1000)} s.`])
 ]
 
-const nameLeft = ({ fate, name, pid }: LeftBehind): string =>
+/**
+ * For people: what it was, and what became of it.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const nameLeft = ({ fate, name, pid }: LeftBehind): string =>
   `${name === undefined ? "process" : name} (pid ${pid}, ${fate === "alive" ? "still running" : fate})`
 
 /**
@@ -230,5 +247,7 @@ export class Processes extends Context.Service<
   Processes,
   {
     readonly spawn: (command: Command) => Effect.Effect<Process, SpawnFailed, Scope.Scope>
+    /** What programs left running that died: it was ended before anything was started. */
+    readonly leftovers: ReadonlyArray<Leftover>
   }
 >()("toolstream/Processes") {}

@@ -5,7 +5,8 @@
  * - It is known that its tool did not start: `Interrupted`, phase `not-started`.
  * - Its tool changes nothing by being run twice, says the program it is compiled into:
  *   the call is made again, under its id, as the next attempt.
- * - Anything else is `Lost`: whether it was executed is not known.
+ * - Anything else is `Lost`: whether it was executed is not known. Of the processes that it left, and that were ended
+ *   since, it is told which.
  *
  * To recover again, or to be killed while recovering, changes nothing: what has a
  * terminal keeps it, and what has none is found again.
@@ -18,6 +19,7 @@ import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { Accepted, type JournalError, type OpenCall, Records, type Service } from "../../src/Journal.ts"
+import { type Leftover, nameLeft, Processes } from "../../src/Processes.ts"
 import * as Session from "../../src/Session.ts"
 import type { ToolCall } from "../../src/ToolCall.ts"
 import { fromReason, Interrupted, Lost, type ToolErrorReason } from "../../src/ToolError.ts"
@@ -54,11 +56,13 @@ export const recover: Effect.Effect<ReadonlyArray<Recovered>, JournalError, Reco
   function* () {
     const records = yield* Records
     const runtime = yield* ToolRuntime
+    const processes = yield* Effect.serviceOption(Processes)
+    const leftovers = processes._tag === "Some" ? processes.value.leftovers : []
     const open = yield* records.claim
     return (yield* Effect.forEach(
       open,
       (call) => {
-        const fate = fateOf(call)
+        const fate = fateOf(call, leftovers)
         return fate._tag === "Repeat"
           ? repeated(runtime, call, fate.parameters, fate.attempt)
           : settled(records, call, fate.reason)
@@ -72,7 +76,7 @@ type Fate =
   | { readonly _tag: "Settle"; readonly reason: ToolErrorReason }
   | { readonly _tag: "Repeat"; readonly parameters: unknown; readonly attempt: number }
 
-const fateOf = ({ decoded, started }: OpenCall): Fate => {
+const fateOf = ({ accepted, decoded, started }: OpenCall, leftovers: ReadonlyArray<Leftover>): Fate => {
   if (decoded !== undefined) {
     // The start of what changes something is durable before it happens.
     if (started === undefined && !decoded.readOnly) {
@@ -83,7 +87,9 @@ const fateOf = ({ decoded, started }: OpenCall): Fate => {
       return { _tag: "Repeat", parameters: decoded.parameters, attempt }
     }
   }
-  return { _tag: "Settle", reason: new Lost({}) }
+  const ended = leftovers.filter(({ callId }) => callId === accepted.call.callId)
+  const detail = `What it left running was ended when the program started again: ${ended.map(nameLeft).join(", ")}.`
+  return { _tag: "Settle", reason: new Lost(ended.length === 0 ? {} : { detail }) }
 }
 
 /** Undefined if somebody else has settled it since. */

@@ -27,6 +27,7 @@ import {
 } from "../../src/Processes.ts"
 import { CurrentSandbox, type Sandbox } from "../../src/Sandbox.ts"
 import { CurrentSession } from "../../src/Session.ts"
+import { CurrentToolCall } from "../../src/ToolCall.ts"
 import { type Cell, choose, isFound, kept, systemFacts } from "./internal/ProcessContainment.ts"
 import { ProcessGroup } from "./internal/ProcessGroup.ts"
 import { endLeftovers } from "./internal/ProcessLeftovers.ts"
@@ -86,7 +87,7 @@ export const layerWith = (options: Options = {}): Layer.Layer<Processes> =>
         Effect.sync(() => ProcessTable.open()),
         (table) => Effect.sync(() => table?.close())
       )
-      if (table !== undefined && options.endLeftovers !== false) yield* endLeftovers(table)
+      const leftovers = table !== undefined && options.endLeftovers !== false ? yield* endLeftovers(table) : []
       const running = yield* killedAtExit
       const cells = choose(options.containment ?? "marker", systemFacts(table))
       // Reading it anew costs 0.1 ms, a thirtieth of a start.
@@ -101,11 +102,13 @@ export const layerWith = (options: Options = {}): Layer.Layer<Processes> =>
       const spawn = Effect.fnUntraced(function* (command: Command) {
         const session = yield* CurrentSession
         const sandbox = yield* CurrentSandbox
+        const call = yield* Effect.serviceOption(CurrentToolCall)
+        const callId = call._tag === "Some" ? call.value.callId : undefined
         const cwd = path.resolve(session.workspace, command.cwd ?? ".")
         const way: Way =
           sandbox.length === 0
-            ? { cells }
-            : { cells: sandboxedCells, launch: (cwd) => sandboxes(sandbox, session, cwd) }
+            ? { cells: () => cells(callId) }
+            : { cells: () => sandboxedCells(callId), launch: (cwd) => sandboxes(sandbox, session, cwd) }
         const started = Effect.acquireRelease(
           Effect.map(start(command, cwd, environment, way), (started) => new Running(started, running, table)),
           (self) => self.end
@@ -115,7 +118,7 @@ export const layerWith = (options: Options = {}): Layer.Layer<Processes> =>
           : inSandbox(sandbox, started, maxSandboxes)
       })
 
-      return Processes.of({ spawn })
+      return Processes.of({ spawn, leftovers })
     })
   )
 

@@ -97,6 +97,7 @@ export const layer = (
   Layer.succeed(
     Processes,
     Processes.of({
+      leftovers: [],
       spawn: (command) =>
         Effect.suspend(() => {
           const script = respond(command)

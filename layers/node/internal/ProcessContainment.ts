@@ -62,11 +62,11 @@ const order: ReadonlyArray<Containment> = ["namespace", "cgroup", "marker", "gro
  * @category constructors
  * @since 0.1.0
  */
-export const choose = (wanted: Containment | "best", facts: Facts): (() => Cell) => {
+export const choose = (wanted: Containment | "best", facts: Facts): ((callId?: string) => Cell) => {
   const { table } = facts
   const marks = table === undefined ? undefined : new Marks(table)
-  const plain = (level: Containment): Cell => {
-    const made = marks?.make()
+  const plain = (level: Containment, callId: string | undefined): Cell => {
+    const made = marks?.make(callId)
     return {
       level,
       mark: level === "group" ? undefined : made?.mark,
@@ -84,8 +84,8 @@ export const choose = (wanted: Containment | "best", facts: Facts): (() => Cell)
       case "namespace": {
         const flags = table === undefined ? undefined : facts.unshare()
         if (flags === undefined) break
-        return () => ({
-          ...plain(level),
+        return (callId) => ({
+          ...plain(level, callId),
           program: () => "unshare",
           args: (program, args) => [...flags, "--", program, ...args]
         })
@@ -93,16 +93,16 @@ export const choose = (wanted: Containment | "best", facts: Facts): (() => Cell)
       case "cgroup": {
         const parent = table === undefined ? undefined : facts.cgroup()
         if (parent === undefined) break
-        return () => inCgroup(plain(level), path.join(parent, `toolstream-${randomUUID()}`))
+        return (callId) => inCgroup(plain(level, callId), path.join(parent, `toolstream-${randomUUID()}`))
       }
       case "marker":
         if (table === undefined) break
-        return () => plain(level)
+        return (callId) => plain(level, callId)
       case "group":
-        return () => plain(level)
+        return (callId) => plain(level, callId)
     }
   }
-  return () => plain("group")
+  return (callId) => plain("group", callId)
 }
 
 /**

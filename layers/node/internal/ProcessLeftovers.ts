@@ -12,7 +12,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import type { LeftBehind } from "../../../src/Processes.ts"
+import type { Leftover } from "../../../src/Processes.ts"
 import { endAll } from "./ProcessEnd.ts"
 import { signalGroups } from "./ProcessGroup.ts"
 import { Marks } from "./ProcessMark.ts"
@@ -27,15 +27,16 @@ const graceMs = 500
  * @category running
  * @since 0.1.0
  */
-export const endLeftovers = (table: ProcessTable): Effect.Effect<ReadonlyArray<LeftBehind>> =>
+export const endLeftovers = (table: ProcessTable): Effect.Effect<ReadonlyArray<Leftover>> =>
   Effect.suspend(() => {
     const marks = new Marks(table)
     const until = performance.now() + graceMs
     let undecided = false
-    return endAll(
+    const calls = new Map<number, string>()
+    const ended = endAll(
       {
         look: () => {
-          const { entries, isWhole } = marks.leftovers(table)
+          const { entries, isWhole } = marks.leftovers(table, (pid, callId) => calls.set(pid, callId))
           undecided = !isWhole
           return entries
         },
@@ -46,6 +47,12 @@ export const endLeftovers = (table: ProcessTable): Effect.Effect<ReadonlyArray<L
         deaf: () => false
       },
       graceMs
+    )
+    return Effect.map(ended, (left) =>
+      left.map((one): Leftover => {
+        const callId = calls.get(one.pid)
+        return callId === undefined ? one : { ...one, callId }
+      })
     )
   }).pipe(
     Effect.tap((left) =>

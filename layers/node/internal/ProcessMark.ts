@@ -2,7 +2,7 @@
  * The variable by which a process is known that a command started, wherever it went: its value is handed down to all
  * descendants, and /proc shows it.
  *
- * It names the command and the program that ran it, so that the next start can tell whom a program left that died. A
+ * It names the command, its call, and the program that ran it, so that the next start can tell whom a program left that died. A
  * program that is itself run by a command adds to what it was given: it belongs to both.
  *
  * Not reached: who left the session *and* emptied or overwrote its environment, while none of its kin that is known runs.
@@ -36,8 +36,10 @@ export class Marks {
     this.host = hostOf(table)
   }
 
-  make(): { readonly mark: string; readonly value: string } {
-    const mark = `${this.host}.${randomUUID()}`
+  /** Of a command of a call, or of none. */
+  make(callId?: string): { readonly mark: string; readonly value: string } {
+    const call = callId !== undefined && /^[\w-]{1,64}$/.test(callId) ? `.${callId}` : ""
+    const mark = `${this.host}.${randomUUID()}${call}`
     return { mark, value: this.inherited === undefined ? mark : `${this.inherited},${mark}` }
   }
 
@@ -45,8 +47,8 @@ export class Marks {
    * Those that run, were started by a program of the same user that runs no more, and do not hold this program among
    * their descendants. It is not whole if one did not show whose he is, being about to become another program.
    */
-  leftovers(table: ProcessTable): Look {
-    const ownHosts = new Set(hostsIn(this.inherited ?? ""))
+  leftovers(table: ProcessTable, tell: (pid: number, callId: string) => void): Look {
+    const ownHosts = new Set(marksIn(this.inherited ?? "").map(({ host }) => host))
     const alive = new Map<string, boolean>()
     const isDead = (host: string): boolean => {
       const known = alive.get(host)
@@ -64,14 +66,19 @@ export class Marks {
       if (environment === undefined && table.runs(entry)) isWhole = false
       const value = environment === undefined ? "" : valueIn(environment)
       if (value === "" || entry.pid === process.pid || !table.isOurs(entry.pid)) return false
-      return hostsIn(value).some((host) => !ownHosts.has(host) && isDead(host))
+      const dead = marksIn(value).filter(({ host }) => !ownHosts.has(host) && isDead(host))
+      for (const { callId } of dead) if (callId !== undefined) tell(entry.pid, callId)
+      return dead.length > 0
     })
     return { entries: found, isWhole }
   }
 }
 
-const hostsIn = (value: string): ReadonlyArray<string> =>
-  value.split(",").flatMap((mark) => /^\d+\.\d+\.\d+(?=\.[\da-f-]{36}$)/.exec(mark)?.[0] ?? [])
+const marksIn = (value: string): ReadonlyArray<{ readonly host: string; readonly callId: string | undefined }> =>
+  value.split(",").flatMap((mark) => {
+    const [, host, callId] = /^(\d+\.\d+\.\d+)\.[\da-f-]{36}(?:\.([\w-]{1,64}))?$/.exec(mark) ?? []
+    return host === undefined ? [] : [{ host, callId }]
+  })
 
 /** The variable's value in an environment as /proc gives it. */
 const valueIn = (environment: Buffer): string => {

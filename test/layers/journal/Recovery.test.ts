@@ -14,6 +14,7 @@ import * as Grants from "../../../layers/permissions/Grants.ts"
 import type * as ErasedTool from "../../../src/ErasedTool.ts"
 import * as Journal from "../../../src/Journal.ts"
 import { Permission } from "../../../src/Permission.ts"
+import { Processes } from "../../../src/Processes.ts"
 import * as ToolRegistry from "../../../src/ToolRegistry.ts"
 import * as ToolRuntime from "../../../src/ToolRuntime.ts"
 import * as ToolStream from "../../../src/ToolStream.ts"
@@ -193,7 +194,38 @@ describe("Recovery", () => {
           if (Option.isSome(notStarted(end))) assert.strictEqual(runs, 0, `${key} ran`)
         })
       }),
-    { arbitrary: { runs: 300 } }
+    { arbitrary: { runs: 150 }, timeout: 60_000 }
+  )
+
+  it.effect("what a lost call left running, and what was ended of it, is told", () =>
+    Effect.gen(function* () {
+      const accepted = (callId: string): Journal.Accepted => ({
+        _tag: "Accepted",
+        call: { callId, sessionId: "s", name: "writes" },
+        workspace: ".",
+        at: 0
+      })
+      const disk: Disk = { entries: [accepted("a"), accepted("b")], durable: 2 }
+      const { layer } = yield* processOn(disk, Infinity, () => [])
+      const processes = Processes.of({
+        spawn: () => Effect.die("nothing is started"),
+        leftovers: [
+          { pid: 7, name: "sleep", fate: "terminated", callId: "a" },
+          { pid: 8, name: "node", fate: "killed" }
+        ]
+      })
+      const recovered = yield* Recovery.recover.pipe(Effect.provideService(Processes, processes), Effect.provide(layer))
+      assert.deepStrictEqual(
+        recovered.map(({ terminal }) => verdict(terminal.result)),
+        [
+          {
+            _tag: "Lost",
+            detail: "What it left running was ended when the program started again: sleep (pid 7, terminated)."
+          },
+          { _tag: "Lost" }
+        ]
+      )
+    })
   )
 
   it.effect("what a person permitted before the crash need not be asked again, unless it has changed or is old", () =>

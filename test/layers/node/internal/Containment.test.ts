@@ -403,8 +403,12 @@ describe.skipIf(table === undefined)("after a crash", () => {
     import * as Stream from "effect/Stream"
     import { layer } from ${module("layers/node/Processes.ts")}
     import { Processes } from ${module("src/Processes.ts")}
+    import { CurrentToolCall } from ${module("src/ToolCall.ts")}
+    const call = { callId: "the-call", sessionId: "s", name: "bash", parameters: {} }
     Effect.runFork(Effect.scoped(Effect.gen(function*() {
-      const started = yield* (yield* Processes).spawn({ program: "bash", args: ["-c", ${JSON.stringify(command)}] })
+      const started = yield* (yield* Processes).spawn({ program: "bash", args: ["-c", ${JSON.stringify(command)}] }).pipe(
+        Effect.provideService(CurrentToolCall, call)
+      )
       yield* Stream.runForEach(started.output, ({ bytes }) => Effect.sync(() => process.stdout.write(bytes)))
     })).pipe(Effect.provide(layer)))`
 
@@ -440,7 +444,11 @@ describe.skipIf(table === undefined)("after a crash", () => {
       assert.isTrue(crashed.pids.every(runs))
       crashed.child.kill("SIGKILL")
       yield* eventually(() => !runs(crashed.child.pid!))
-      yield* Effect.scoped(Effect.andThen(Processes, Effect.void).pipe(Effect.provide(NodeProcesses.layer)))
+      const { leftovers } = yield* Effect.scoped(Effect.provide(Processes, Layer.fresh(NodeProcesses.layerWith())))
+      // What else is ended just now was left by other tests.
+      const told = leftovers.filter(({ pid }) => crashed.pids.includes(pid))
+      assert.deepStrictEqual(told.map(({ pid }) => pid).toSorted(), crashed.pids.toSorted())
+      assert.isTrue(told.every(({ callId, fate }) => callId === "the-call" && fate !== "alive"))
       for (const pid of crashed.pids) assert.isFalse(runs(pid))
       for (const pid of [...alive.pids, stranger.pid!]) assert.isTrue(runs(pid))
     })
@@ -474,13 +482,19 @@ describe.skipIf(table === undefined)("after a crash", () => {
           gone: `77.4000001.500.${id}`,
           elsewhere: `78.4000001.500.${id}`,
           nonsense: "nonsense,..",
-          nested: `77.4000001.500.${id},${own}`
+          nested: `77.4000001.500.${id},${own}`,
+          called: `77.4000001.500.${id}.0193-call`
         }
         Object.values(cases).forEach((value, i) => write(5_000_000 + i, "600", `A=1\0${markName}=${value}\0B=2\0`))
+        const calls: Array<unknown> = []
+        const nameOf = (pid: number) => Object.keys(cases)[pid - 5_000_000]
         assert.deepStrictEqual(
-          new Marks(fake).leftovers(fake).entries.map(({ name, pid }) => [name, Object.keys(cases)[pid - 5_000_000]]),
-          ["nested", "gone", "earlier"].map((name) => ["a ) b", name])
+          new Marks(fake)
+            .leftovers(fake, (pid, callId) => calls.push([nameOf(pid), callId]))
+            .entries.map(({ name, pid }) => [name, nameOf(pid)]),
+          ["called", "nested", "gone", "earlier"].map((name) => ["a ) b", name])
         )
+        assert.deepStrictEqual(calls, [["called", "0193-call"]])
         fake.close()
       })
   )

@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Id from "./internal/Id.ts"
+import * as Mode from "./Mode.ts"
 import * as Tasks from "./Tasks.ts"
 
 /**
@@ -24,6 +25,8 @@ export interface Session {
   readonly workspace: string
   /** Its commands in the background. */
   readonly tasks: Tasks.Tasks
+  /** How far its calls may go without a person. */
+  readonly mode: Mode.SessionMode
   /** Closes when the session ends. What a call leaves to its session is put here. */
   readonly scope: Scope.Scope
 }
@@ -36,7 +39,13 @@ export interface Session {
  * @since 0.1.0
  */
 export const CurrentSession = Context.Reference<Session>("toolstream/Session/CurrentSession", {
-  defaultValue: () => ({ id: Id.make(), workspace: ".", tasks: Tasks.makeUnsafe(), scope: Scope.makeUnsafe() })
+  defaultValue: () => ({
+    id: Id.make(),
+    workspace: ".",
+    tasks: Tasks.makeUnsafe(),
+    mode: Mode.makeUnsafe(),
+    scope: Scope.makeUnsafe()
+  })
 })
 
 /**
@@ -48,12 +57,15 @@ export const CurrentSession = Context.Reference<Session>("toolstream/Session/Cur
 export const make = (options: {
   readonly workspace: string
   readonly id?: string | undefined
+  /** To begin with. Default: `ask`. */
+  readonly mode?: Mode.Mode | undefined
 }): Effect.Effect<Session, never, Scope.Scope> =>
   Effect.gen(function* () {
     // In this order: tasks are ended before what they stand on is closed.
     const scope = yield* Scope.fork(yield* Effect.scope)
     const tasks = yield* Tasks.make
-    return { id: options.id ?? Id.make(), workspace: options.workspace, tasks, scope }
+    const { id = Id.make(), mode, workspace } = options
+    return { id, workspace, tasks, mode: Mode.makeUnsafe(mode), scope }
   })
 
 /**

@@ -13,6 +13,7 @@ import * as Path from "effect/Path"
 import * as Result from "effect/Result"
 import * as Stdio from "effect/Stdio"
 import * as Permission from "../../src/Permission.ts"
+import * as Modes from "../Modes.ts"
 import * as GrantFile from "../node/GrantFile.ts"
 import * as Permissions from "../Permissions.ts"
 import * as RuleFiles from "../permissions/RuleFiles.ts"
@@ -116,7 +117,8 @@ export const layer = (options: Options) =>
           : (yield* stdinIsTerminal)
             ? Prompt.layer
             : Permission.layerDenyAll(`stdin is no terminal, so that nobody can be asked. ${instead}`)
-      return Permissions.layerWith({ rules: (prepared) => Effect.map(decide(prepared), RuleVerdict.toVerdict) }).pipe(
+      const verdicts = yield* Modes.rules((prepared) => Effect.map(decide(prepared), RuleVerdict.toVerdict))
+      return Permissions.layerWith({ rules: verdicts }).pipe(
         Layer.provide(GrantFile.layer({ file: path.join(folder, "grants.jsonl") })),
         Layer.provide(asks)
       )

@@ -4,6 +4,7 @@
  *
  * @since 0.1.0
  */
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
@@ -12,17 +13,30 @@ import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import { type Answer, Permission, type Question } from "../../src/Permission.ts"
 import * as PlainText from "../../src/PlainText.ts"
+import * as Questions from "../../src/Questions.ts"
 import { StandardStreams } from "../node/StandardStreams.ts"
 
 /** Lines of a question. More scrolls away what is asked. */
 const maxLines = 40
 
-/**
- * @category layers
- * @since 0.1.0
- */
-export const layer: Layer.Layer<never, never, StandardStreams | Stdio.Stdio> = Layer.effect(
-  Permission,
+/** A question, and how its answer is understood. */
+interface Asked<A> {
+  readonly shown: string
+  /** Undefined if the line is no answer: it is asked for again. */
+  readonly read: (line: string) => A | undefined
+  /** What is to be typed, in short. */
+  readonly hint: string
+  /** There is no line any more. */
+  readonly ended: A
+}
+
+class Dialogue extends Context.Service<Dialogue, { readonly ask: <A>(asked: Asked<A>) => Effect.Effect<A> }>()(
+  "toolstream/cli/Prompt/Dialogue"
+) {}
+
+/** One for all who ask. */
+const dialogue: Layer.Layer<Dialogue, never, StandardStreams | Stdio.Stdio> = Layer.effect(
+  Dialogue,
   Effect.gen(function* () {
     const { stdin } = yield* Stdio.Stdio
     const { talk } = yield* StandardStreams
@@ -44,30 +58,73 @@ export const layer: Layer.Layer<never, never, StandardStreams | Stdio.Stdio> = L
       )
     })
 
-    const answered: Effect.Effect<Answer> = Effect.suspend(() =>
+    const answered = <A>(asked: Asked<A>): Effect.Effect<A> =>
       Effect.matchEffect(Queue.take(lines), {
-        onFailure: () => Effect.succeed(denied("the input has ended")),
+        onFailure: () => Effect.succeed(asked.ended),
         onSuccess: (line) => {
-          const answer = read(line.trim())
+          const answer = asked.read(line.trim())
           return answer === undefined
-            ? Effect.andThen(talk(`  y, s, a, or n and a reason: `), answered)
+            ? Effect.andThen(talk(`  ${asked.hint}: `), answered(asked))
             : Effect.succeed(answer)
         }
       })
-    )
 
-    return (question: Question) =>
-      turn.withPermits(1)(
-        Effect.andThen(reading, talk(show(question))).pipe(
-          // What was typed before the question is no answer to it.
-          Effect.andThen(Queue.clear(lines)),
-          Effect.ignore,
-          Effect.andThen(answered),
-          Effect.onInterrupt(() => talk("\n  (no longer asked)\n"))
+    return Dialogue.of({
+      ask: (asked) =>
+        turn.withPermits(1)(
+          Effect.andThen(reading, talk(asked.shown)).pipe(
+            // What was typed before the question is no answer to it.
+            Effect.andThen(Queue.clear(lines)),
+            Effect.ignore,
+            Effect.andThen(answered(asked)),
+            Effect.onInterrupt(() => talk("\n  (no longer asked)\n"))
+          )
         )
-      )
+    })
   })
 )
+
+/**
+ * Asks whether a call may run.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<never, never, StandardStreams | Stdio.Stdio> = Layer.effect(
+  Permission,
+  Effect.map(
+    Dialogue,
+    ({ ask }) =>
+      (question: Question) =>
+        ask<Answer>({
+          shown: show(question),
+          read,
+          hint: "y, s, a, or n and a reason",
+          ended: denied("the input has ended")
+        })
+  )
+).pipe(Layer.provide(dialogue))
+
+/**
+ * Asks what a tool wants to know.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const questions: Layer.Layer<never, never, StandardStreams | Stdio.Stdio> = Layer.effect(
+  Questions.Questions,
+  Effect.map(
+    Dialogue,
+    ({ ask }): Questions.Ask =>
+      (question) =>
+        ask<Questions.Answer>({
+          shown: showQuestion(question),
+          read: (line) => readAnswer(question.options, line),
+          hint: question.options.length === 0 ? "an answer" : `a number from 1 to ${question.options.length}, or words`,
+          ended: { _tag: "Declined", why: "the input has ended" }
+        })
+  )
+).pipe(Layer.provide(dialogue))
 
 const denied = (why: string): Answer => ({ _tag: "Denied", by: "the user", why })
 
@@ -90,15 +147,38 @@ const read = (line: string): Answer | undefined => {
   return reason === undefined ? undefined : denied(reason)
 }
 
-const show = ({ call, text, title, why }: Question): string => {
-  const lines = text.split("\n")
-  const shown =
-    lines.length <= maxLines ? lines : [...lines.slice(0, maxLines), `(${lines.length - maxLines} more lines)`]
-  return [
+const show = ({ call, text, title, why }: Question): string =>
+  [
     "",
-    `? ${call.externalId === undefined ? "" : `${PlainText.makeLine(call.externalId)} `}${PlainText.makeLine(title)}`,
-    ...shown.map((line) => `  | ${line}`),
+    `? ${idOf(call)}${PlainText.makeLine(title)}`,
+    ...bounded(text),
     ...why.map((line) => `  ${PlainText.makeLine(line)}`),
     "  Allow it? y: once, s: this session, a: always; n and a reason: "
   ].join("\n")
+
+/** A number chooses; what is no number is an answer in words. An empty line is none. */
+const readAnswer = (options: ReadonlyArray<string>, line: string): Questions.Answer | undefined => {
+  if (line === "") return undefined
+  const option = options.find((option, index) => line === String(index + 1) || line === option)
+  if (option !== undefined) return { _tag: "Chosen", option }
+  return options.length > 0 && /^\d+$/.test(line) ? undefined : { _tag: "Written", text: line }
+}
+
+const showQuestion = ({ call, options, text }: Questions.Question): string =>
+  [
+    "",
+    `? ${idOf(call)}The model asks:`,
+    ...bounded(PlainText.make(text)),
+    ...options.map((option, index) => `  ${index + 1}: ${PlainText.makeLine(option)}`),
+    options.length === 0 ? "  Your answer: " : "  A number, or an answer in words: "
+  ].join("\n")
+
+const idOf = ({ externalId }: Question["call"]): string =>
+  externalId === undefined ? "" : `${PlainText.makeLine(externalId)} `
+
+const bounded = (text: string): ReadonlyArray<string> => {
+  const lines = text.split("\n")
+  const shown =
+    lines.length <= maxLines ? lines : [...lines.slice(0, maxLines), `(${lines.length - maxLines} more lines)`]
+  return shown.map((line) => `  | ${line}`)
 }

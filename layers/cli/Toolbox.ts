@@ -8,17 +8,20 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Path from "effect/Path"
+import * as Stdio from "effect/Stdio"
 import * as Sandbox from "../../src/Sandbox.ts"
 import * as Session from "../../src/Session.ts"
 import type { ToolRegistry } from "../../src/ToolRegistry.ts"
 import * as ToolRuntime from "../../src/ToolRuntime.ts"
 import * as Builtin from "../Builtin.ts"
 import * as Guards from "../Guards.ts"
+import * as Modes from "../Modes.ts"
 import * as Ports from "../node/Ports.ts"
 import type { PluginFailed } from "../Plugins.ts"
 import { UsageError } from "./ExitStatus.ts"
 import * as Permitted from "./Permitted.ts"
 import * as PlatformReason from "./PlatformReason.ts"
+import * as Prompt from "./Prompt.ts"
 
 /**
  * @category layers
@@ -38,13 +41,20 @@ export const layer = (
       return ToolRuntime.layer.pipe(
         // Nearest to the runtime: what is not permitted waits for nothing, and what waits for a person holds nothing.
         Layer.provide(Permitted.layer({ ...options, workspace })),
+        Layer.provide(Modes.layer),
         Layer.provide(Guards.layer),
         Layer.provideMerge(yield* withPlugins(tools, options.plugins)),
         // Below all of it: what a plugin does when it is loaded belongs to the session, too.
-        Layer.provideMerge(Layer.merge(Session.layer({ workspace }), Sandbox.layer(options.sandbox)))
+        Layer.provideMerge(Layer.mergeAll(Session.layer({ workspace }), Sandbox.layer(options.sandbox), yield* asking))
       )
     })
   )
+
+/** What tools ask a person, where one sits at the terminal. */
+const asking = Effect.gen(function* () {
+  const { stdinIsTerminal } = yield* Stdio.Stdio
+  return (yield* stdinIsTerminal) ? Prompt.questions : Layer.empty
+})
 
 type Tools = Layer.Layer<Builtin.Ports | ToolRegistry, PluginFailed>
 

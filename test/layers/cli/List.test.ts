@@ -18,6 +18,7 @@ import * as Monitor from "../../../tools/Monitor.ts"
 import * as ReadFile from "../../../tools/ReadFile.ts"
 import * as ReadOutput from "../../../tools/ReadOutput.ts"
 import * as TaskOutput from "../../../tools/TaskOutput.ts"
+import * as TodoWrite from "../../../tools/TodoWrite.ts"
 import * as WaitTasks from "../../../tools/WaitTasks.ts"
 import * as WriteFile from "../../../tools/WriteFile.ts"
 import * as Program from "./Program.ts"
@@ -28,6 +29,7 @@ interface Listed extends ErasedTool.ToolDescriptor {
 
 const schemas = ["parametersSchema", "progressSchema", "successSchema", "failureSchema"] as const
 
+/** Those that ask are shown where somebody sits at a terminal: here nobody does. */
 const declarations: ReadonlyArray<Tool.AnyDeclaration> = [
   ApplyPatch.ApplyPatch,
   Bash.Bash,
@@ -42,6 +44,7 @@ const declarations: ReadonlyArray<Tool.AnyDeclaration> = [
   ReadFile.ReadFile,
   ReadOutput.ReadOutput,
   TaskOutput.TaskOutput,
+  TodoWrite.TodoWrite,
   WaitTasks.WaitTasks,
   WriteFile.WriteFile
 ]

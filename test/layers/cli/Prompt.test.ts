@@ -7,6 +7,7 @@ import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import * as Prompt from "../../../layers/cli/Prompt.ts"
 import { StandardStreams } from "../../../layers/node/StandardStreams.ts"
+import { Questions } from "../../../src/Questions.ts"
 import { Permission, type Question } from "../../../src/Permission.ts"
 
 const question = (id: string): Question => ({
@@ -26,15 +27,24 @@ const terminal = Effect.gen(function* () {
     StandardStreams.of({ write: () => Effect.void, talk: (text) => Effect.sync(() => void said.push(text)) })
   )
   const stdin = Stream.orDie(Stream.fromQueue(typed).pipe(Stream.catch(() => Stream.empty)))
-  const context = yield* Layer.build(Layer.provide(Prompt.layer, [streams, Stdio.layerTest({ stdin })]))
+  const context = yield* Layer.build(
+    Layer.provide(Layer.merge(Prompt.layer, Prompt.questions), [streams, Stdio.layerTest({ stdin })])
+  )
   const ask = (id: string) =>
     Effect.forkChild(Effect.flatMap(Effect.provideContext(Permission, context), (ask) => ask(question(id))))
+  const wonder = (text: string, options: ReadonlyArray<string>) =>
+    Effect.forkChild(
+      Effect.flatMap(Effect.provideContext(Questions, context), (ask) => {
+        assert(ask !== undefined)
+        return ask({ call: question("1").call, text, options })
+      })
+    )
   const type = (text: string) => Queue.offer(typed, new TextEncoder().encode(text))
   const until = (holds: (said: string) => boolean) =>
     Effect.promise(async () => {
       while (!holds(said.join(""))) await new Promise((resolve) => setTimeout(resolve, 1))
     })
-  return { ask, type, until, said, end: Queue.fail(typed, "ended") }
+  return { ask, wonder, type, until, said, end: Queue.fail(typed, "ended") }
 })
 
 describe("Prompt", () => {
@@ -82,6 +92,34 @@ describe("Prompt", () => {
       yield* until((said) => said.includes("echo first\n"))
       yield* end
       assert.deepStrictEqual(yield* Fiber.join(fiber), { _tag: "Denied", by: "the user", why: "the input has ended" })
+    })
+  )
+
+  it.live("asks what a tool wants to know, after what was asked before", () =>
+    Effect.gen(function* () {
+      const { ask, end, said, type, until, wonder } = yield* terminal
+      const first = yield* ask("call 1")
+      yield* until((said) => said.includes("echo call 1\n"))
+      const choice = yield* wonder("Tabs?\u001b[2J", ["tabs", "spaces"])
+      assert.notInclude(said.join(""), "Tabs?")
+      yield* type("y\n")
+      yield* Fiber.join(first)
+      yield* until((said) => said.includes("Tabs?"))
+      assert.notInclude(said.join(""), "\u001b")
+      yield* type("3\n\n2\n")
+      assert.deepStrictEqual(yield* Fiber.join(choice), { _tag: "Chosen", option: "spaces" })
+      const other = yield* wonder("Which?", ["a", "b"])
+      yield* until((said) => said.includes("Which?"))
+      yield* type("neither of them\n")
+      assert.deepStrictEqual(yield* Fiber.join(other), { _tag: "Written", text: "neither of them" })
+      const free = yield* wonder("Why?", [])
+      yield* until((said) => said.includes("Why?"))
+      yield* type("42\n")
+      assert.deepStrictEqual(yield* Fiber.join(free), { _tag: "Written", text: "42" })
+      const last = yield* wonder("Still there?", [])
+      yield* until((said) => said.includes("Still there?"))
+      yield* end
+      assert.deepStrictEqual(yield* Fiber.join(last), { _tag: "Declined", why: "the input has ended" })
     })
   )
 })

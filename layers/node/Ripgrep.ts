@@ -63,6 +63,12 @@ const maxStderr = 128 * 1024
  */
 const maxWaiting = 1000
 
+/** Time between two looks at what was found, in ms. Less costs more than it tells; more delays the first thing found. */
+const outputEvery = 25
+
+/** The same for what ripgrep says beside it, which nobody waits for before the end. */
+const talkEvery = 250
+
 /** Things found that are given at once, or some more. More would hold up who reads them. */
 const maxPulled = 5000
 
@@ -371,6 +377,12 @@ interface Run<A> {
   readonly stdin: Writable | null
 }
 
+/**
+ * That of the time when this is loaded: to read it anew costs 0.3 ms. Nothing in it changes what ripgrep does, once it
+ * reads no configuration.
+ */
+const env: NodeJS.ProcessEnv = { ...process.env }
+
 /** Starts ripgrep, and makes something of what it prints, as it comes. */
 const start = Effect.fnUntraced(function* <A>(
   program: string,
@@ -385,8 +397,7 @@ const start = Effect.fnUntraced(function* <A>(
   const said = yield* open
   const { child, gone } = yield* Effect.acquireRelease(
     Effect.callback<{ readonly child: ChildProcess; readonly gone: Promise<Ended> }, SearchFailed>((resume) => {
-      // Nothing of the environment changes what ripgrep does, once it reads no configuration.
-      const child = spawn(program, args, { cwd, stdio: [input, output.fd, said.fd, handle?.fd ?? "ignore"] })
+      const child = spawn(program, args, { cwd, env, stdio: [input, output.fd, said.fd, handle?.fd ?? "ignore"] })
       // It may end before it has read all.
       child.stdin?.on("error", () => {})
       const gone = new Promise<Ended>((done) =>
@@ -399,8 +410,8 @@ const start = Effect.fnUntraced(function* <A>(
       child.once("error", (cause) => resume(Effect.fail(unavailable(cause.message))))
       child.once("spawn", () => {
         const writer = { signal: (signal: NodeJS.Signals) => child.kill(signal) }
-        output.attach(writer)
-        said.attach(writer)
+        output.attach(writer, outputEvery)
+        said.attach(writer, talkEvery)
         resume(Effect.succeed({ child, gone }))
       })
     }),

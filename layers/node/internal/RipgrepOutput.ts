@@ -58,12 +58,14 @@ type Text = { readonly text: string } | { readonly bytes: string }
 /**
  * Reads records from pieces of output.
  *
+ * Bytes are read as Latin-1, so that an index is a byte: strings are searched and compared without leaving JavaScript.
+ *
  * @category constructors
  * @since 0.1.0
  */
 export class Reader {
-  private held: Array<Buffer> = []
-  private size = 0
+  /** The start of a record whose end has not come. */
+  private rest = ""
   private long: LongRecord | undefined
   private readonly paths: Paths
 
@@ -74,78 +76,107 @@ export class Reader {
 
   push(bytes: Uint8Array): ReadonlyArray<Record> {
     const records: Array<Record> = []
-    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    let from = 0
-    while (from < chunk.length) {
-      const newline = chunk.indexOf(10, from)
-      this.take(chunk.subarray(from, newline < 0 ? chunk.length : newline))
-      if (newline < 0) break
-      from = newline + 1
-      const record = this.finish()
+    const add = (record: Record | undefined) => {
       if (record !== undefined) records.push(record)
     }
+    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1")
+    let newline = chunk.indexOf("\n")
+    if (newline < 0) {
+      this.hold(chunk)
+      return records
+    }
+    let from = 0
+    if (this.rest !== "" || this.long !== undefined) {
+      this.hold(chunk.slice(0, newline))
+      add(this.long === undefined ? this.record(this.rest, 0, this.rest.length) : this.long.finish())
+      this.rest = ""
+      this.long = undefined
+      from = newline + 1
+      newline = chunk.indexOf("\n", from)
+    }
+    for (; newline >= 0; newline = chunk.indexOf("\n", from)) {
+      add(this.record(chunk, from, newline))
+      from = newline + 1
+    }
+    this.hold(chunk.slice(from))
     return records
   }
 
-  private take(piece: Buffer): void {
+  private hold(piece: string): void {
     if (this.long !== undefined) return this.long.push(piece)
-    this.held.push(piece)
-    this.size += piece.length
-    if (this.size > maxRecord) {
-      this.long = new LongRecord(this.paths)
-      for (const part of this.held) this.long.push(part)
-      this.held = []
-    }
+    this.rest += piece
+    if (this.rest.length <= maxRecord) return
+    this.long = new LongRecord(this.paths)
+    this.long.push(this.rest)
+    this.rest = ""
   }
 
-  private finish(): Record | undefined {
-    const { held, long } = this
-    this.held = []
-    this.size = 0
-    this.long = undefined
-    if (long !== undefined) return long.finish()
-    const whole = held.length === 1 ? held[0]! : Buffer.concat(held)
-    return this.usual(whole) ?? fromJson(JSON.parse(whole.toString()), this.paths)
+  private record(text: string, from: number, to: number): Record | undefined {
+    if (to - from > maxRecord) {
+      const long = new LongRecord(this.paths)
+      long.push(text.slice(from, to))
+      return long.finish()
+    }
+    const { path, starts } = this.paths
+    if (starts !== undefined && text.startsWith(starts.match, from)) {
+      const match = this.match(text, from + starts.match.length, to)
+      if (match !== undefined) return match
+    } else if (starts !== undefined && text.startsWith(starts.end, from)) {
+      return { _tag: "FileEnd", path, binaryOffset: undefined }
+    } else if (text.startsWith(startOfBegin, from)) {
+      this.paths.begin(text.slice(from + startOfBegin.length, to - 2))
+      return undefined
+    }
+    return fromJson(JSON.parse(utf8(text.slice(from, to))), this.paths)
   }
 
   /**
-   * The records that come most, of which only what is needed is decoded: not every match within the line, and numbers of
+   * The record that comes most, of which only what is needed is decoded: not every match within the line, and numbers of
    * no use. To read all costs as much as the search.
    */
-  private usual(record: Buffer): Record | undefined {
-    const { path, start } = this.paths
-    if (startsWith(record, startOfEnd) && record.includes(notBinary))
-      return { _tag: "FileEnd", path, binaryOffset: undefined }
-    if (start.length === 0 || !startsWith(record, start)) return undefined
-    const end = record.indexOf(endOfText, start.length)
-    const offset = record.indexOf(beforeOffset, end)
-    if (end < 0 || offset < 0) return undefined
-    const number = (from: number, to: number) => Number.parseInt(record.toString("latin1", from, to), 10)
+  private match(text: string, from: number, to: number): Record | undefined {
+    const end = text.indexOf(endOfText, from)
+    const offset = text.indexOf(beforeOffset, end)
+    if (end < 0 || offset < 0 || offset >= to) return undefined
     return {
       _tag: "Lines",
-      path,
+      path: this.paths.path,
       match: true,
-      lines: linesOf(JSON.parse(record.toString("utf8", start.length - 1, end + 1))),
-      line: number(end + endOfText.length, offset),
-      offset: number(offset + beforeOffset.length, offset + beforeOffset.length + 20)
+      lines: linesOfJson(text.slice(from, end)),
+      line: digits(text, end + endOfText.length),
+      offset: digits(text, offset + beforeOffset.length)
     }
   }
 }
 
-const startsWith = (bytes: Buffer, start: Buffer): boolean =>
-  bytes.length >= start.length && bytes.compare(start, 0, start.length, 0, start.length) === 0
+const utf8 = (latin1: string): string => Buffer.from(latin1, "latin1").toString()
+
+/** A string of its own: a part of another keeps all of that in memory, here some 64 KiB for each line that is kept. */
+const copied = (latin1: string): string => Buffer.from(latin1, "latin1").toString("latin1")
+
+/** What JSON writes as it is, in one byte, and names in their text form, too. */
+const isSimple = (json: string): boolean => !/[^ -[\]-~]/.test(json)
+
+const digits = (text: string, from: number): number => {
+  let number = 0
+  for (let at = from; ; at++) {
+    const digit = text.charCodeAt(at) - 0x30
+    if (!(digit >= 0 && digit <= 9)) return number
+    number = 10 * number + digit
+  }
+}
+
+const startOfBegin = '{"type":"begin","data":{"path":'
 
 /** No text holds it: there a quote has a backslash before it. */
-const endOfText = Buffer.from('"},"line_number":')
-const beforeOffset = Buffer.from(',"absolute_offset":')
-const startOfEnd = Buffer.from('{"type":"end","data":{"path":{"')
-const notBinary = Buffer.from(',"binary_offset":null,')
+const endOfText = '"},"line_number":'
+const beforeOffset = ',"absolute_offset":'
 
 /** Turns paths as they are printed into those of files; that of the last one is remembered. */
 class Paths {
-  /** How a match in the last file starts, up to its text. */
-  start = Buffer.alloc(0)
   path = ""
+  /** How records of the last file start: a match up to its text, and the end of a file that is not binary. */
+  starts: { readonly match: string; readonly end: string } | undefined
   private printed: string | undefined
   private readonly target: string
   private readonly isDirectory: boolean
@@ -155,19 +186,30 @@ class Paths {
     this.isDirectory = isDirectory
   }
 
+  /** The records up to its end are of this file. */
+  begin(json: string): void {
+    this.of(JSON.parse(utf8(json)))
+    this.starts = {
+      match: `{"type":"match","data":{"path":${json},"lines":{"text":"`,
+      end: `{"type":"end","data":{"path":${json},"binary_offset":null,`
+    }
+  }
+
   of(text: Text): string {
     const printed = "text" in text ? text.text : text.bytes
-    if (printed !== this.printed) {
-      const bytes = Buffer.from(printed, "text" in text ? "utf8" : "base64")
-      const { target } = this
-      this.printed = printed
-      this.start = Buffer.from(`{"type":"match","data":{"path":${JSON.stringify(text)},"lines":{"text":"`)
-      this.path = this.isDirectory
-        ? `${target === "/" ? "" : target}/${FileName.format(FileName.fromBuffer(bytes.subarray(2)))}`
-        : target
-    }
+    if (printed === this.printed) return this.path
+    this.printed = printed
+    this.starts = undefined
+    this.path = this.isDirectory ? `${this.target === "/" ? "" : this.target}/${nameOf(text)}` : this.target
     return this.path
   }
+}
+
+/** The text form, without the `./` in front. */
+const nameOf = (text: Text): string => {
+  if ("text" in text && isSimple(text.text)) return text.text.slice(2)
+  const bytes = "text" in text ? Buffer.from(text.text) : Buffer.from(text.bytes, "base64")
+  return FileName.format(FileName.fromBuffer(bytes.subarray(2)))
 }
 
 interface Json {
@@ -194,8 +236,6 @@ const fromJson = ({ data, type }: Json, paths: Paths): Record | undefined => {
         lines: linesOf(textOf(data.lines))
       }
     case "begin":
-      // The records up to its end are of this file.
-      paths.of(data.path)
       return undefined
     case "end":
       return { _tag: "FileEnd", path: paths.of(data.path), binaryOffset: data.binary_offset ?? undefined }
@@ -211,6 +251,12 @@ const linesOf = (text: string): ReadonlyArray<string> => {
   const end = text.endsWith("\r\n") ? text.length - 2 : text.endsWith("\n") ? text.length - 1 : text.length
   const lines = text.slice(0, end)
   return lines.includes("\n") ? lines.split(/\r?\n/).map(plain) : [plain(lines)]
+}
+
+/** The same of a JSON string, without its quotes. */
+const linesOfJson = (json: string): ReadonlyArray<string> => {
+  const line = json.endsWith("\\n") ? json.slice(0, -2) : json
+  return isSimple(line) ? [copied(PlainText.take(line, maxText))] : linesOf(JSON.parse(`"${utf8(json)}"`))
 }
 
 const plain = (line: string): string => PlainText.make(PlainText.take(line, maxText))
@@ -229,15 +275,15 @@ class LongRecord {
     this.paths = paths
   }
 
-  push(piece: Buffer): void {
+  push(piece: string): void {
     let from = 0
     if (this.state === "start") {
-      this.held += piece.toString("latin1")
+      this.held += piece
       if (this.held.length <= maxRecord) return
       const start = startOfRecord.exec(this.held)
       // No line: what it is then must be short.
       if (start === null) return void (this.state = "rest")
-      const rest = Buffer.from(this.held.slice(start[0].length), "latin1")
+      const rest = this.held.slice(start[0].length)
       this.start = start
       this.held = ""
       this.state = "text"
@@ -245,17 +291,17 @@ class LongRecord {
     }
     if (this.state === "text") {
       for (; from < piece.length; from++) {
-        const byte = piece[from]!
+        const byte = piece.charCodeAt(from)
         if (this.escaped) this.escaped = false
         else if (byte === 0x5c) this.escaped = true
         else if (byte === 0x22) break
       }
-      if (this.text.length < maxEscaped) this.text += piece.toString("latin1", 0, Math.min(from, maxEscaped))
+      if (this.text.length < maxEscaped) this.text += copied(piece.slice(0, Math.min(from, maxEscaped)))
       if (from === piece.length) return
       this.state = "after"
     }
     if (this.state === "after") {
-      this.held += piece.toString("latin1", from, from + 128)
+      this.held += copied(piece.slice(from, from + 128))
       if (this.held.length >= 128) this.state = "rest"
     }
   }

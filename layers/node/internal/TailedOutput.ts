@@ -23,11 +23,11 @@ import * as path from "node:path"
 /** Bytes that the writer may be ahead. Less stops it for nothing; more fills a disk while nobody reads. */
 const maxAhead = 32 * 1024 * 1024
 
-/** Time between two looks, in ms. Less costs more than it tells; more delays the first thing found, and the last. */
-const interval = 25
+/** Bytes of one read. More are not read faster, and what is made of them lives longer. */
+const pieceBytes = 64 * 1024
 
-/** Bytes of one read. */
-const pieceBytes = 256 * 1024
+/** Made when it is first needed, and used by all: a fresh one for each read costs more than the read. */
+let piece: Buffer | undefined
 
 /** What writes. */
 interface Writer {
@@ -54,8 +54,8 @@ export class TailedOutput {
     this.fd = fd
   }
 
-  /** The program runs. */
-  attach(writer: Writer): void {
+  /** The program runs. To be looked at every `interval` ms; less costs more than it tells, more delays what is found. */
+  attach(writer: Writer, interval: number): void {
     this.writer = writer
     this.timer = setInterval(() => this.look(), interval)
   }
@@ -72,11 +72,10 @@ export class TailedOutput {
     fs.closeSync(this.fd)
   }
 
-  /** The next bytes, for the caller to keep; undefined if there are none now. */
+  /** The next bytes, valid until the next read of any output; undefined if there are none now. */
   read(): Uint8Array | undefined {
-    // Not more memory than there is to read: what is read here is mostly little.
-    const bytes = Buffer.allocUnsafeSlow(Math.min(pieceBytes, Math.max(0, this.ahead)))
-    const length = bytes.length === 0 ? 0 : fs.readSync(this.fd, bytes, 0, bytes.length, this.offset)
+    const bytes = (piece ??= Buffer.allocUnsafeSlow(pieceBytes))
+    const length = fs.readSync(this.fd, bytes, 0, bytes.length, this.offset)
     this.offset += length
     if (length === 0) this.go()
     return length === 0 ? undefined : bytes.subarray(0, length)

@@ -11,7 +11,7 @@ const run = (output: TailedOutput.TailedOutput, command: string) =>
   Effect.acquireRelease(
     Effect.sync(() => {
       const child = spawn("sh", ["-c", `exec ${command}`], { stdio: ["ignore", output.fd, "ignore"] })
-      output.attach({ signal: (signal) => child.kill(signal) })
+      output.attach({ signal: (signal) => child.kill(signal) }, 25)
       child.once("exit", () => output.end())
       return child
     }),

@@ -88,7 +88,7 @@ const textIn = (folder: string): string => {
   return `cat ${Array.from({ length: bytes / fileBytes }, () => file).join(" ")}`
 }
 
-const live = (containment: "marker" | "namespace") =>
+export const live = (containment: "marker" | "namespace") =>
   ToolRuntime.layer.pipe(
     Layer.provide(ToolRegistry.layer(Bash.Bash)),
     Layer.provide(Bash.layer),
@@ -97,7 +97,7 @@ const live = (containment: "marker" | "namespace") =>
   )
 
 /** Runs a command through the runtime; `see` gets each progress. */
-const through = (command: string, see: (text: string) => void) =>
+export const through = (command: string, see: (text: string) => void) =>
   Effect.gen(function* () {
     const runtime = yield* ToolRuntime.ToolRuntime
     const call = yield* ToolCall.make({ name: "bash", parameters: { command } })
@@ -120,7 +120,7 @@ const raw = (command: string, see: (chunk: Buffer) => void) =>
     child.once("error", reject).once("close", () => resolve())
   })
 
-const check = (name: string, seen: number, expected: number) => {
+export const check = (name: string, seen: number, expected: number) => {
   if (seen !== expected) throw new Error(`${name} saw ${seen} of ${expected}`)
 }
 
@@ -135,14 +135,16 @@ const repeated = (name: string, one: () => Promise<void>): Contender => ({
 const quantile = (values: ReadonlyArray<number>, q: number) =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length * q)] ?? Number.NaN
 
-/** The most that is resident while something runs, over what was when all was idle. */
-const growthOf = async (idle: number, run: () => Promise<void>): Promise<number> => {
-  let most = idle
-  const timer = setInterval(() => (most = Math.max(most, process.memoryUsage.rss())), 5)
-  await run()
-  clearInterval(timer)
-  return most - idle
-}
+/** In a process of its own, see `growth.ts`. */
+const growthOf = (command: string, length: number) =>
+  new Promise<number>((resolve, reject) => {
+    let grown = Number.NaN
+    child_process
+      .fork(path.join(import.meta.dirname, "growth.ts"), [command, String(length)], { execArgv: ["--expose-gc"] })
+      .on("message", (message) => (grown = Number(message)))
+      .on("error", reject)
+      .on("exit", (code) => (code === 0 ? resolve(grown) : reject(new Error(`growth.ts ended with ${code}`))))
+  })
 
 export const measure = (rounds: number) =>
   Effect.gen(function* () {
@@ -197,9 +199,8 @@ export const measure = (rounds: number) =>
       const startedUp = await race(contenders, { rounds: rounds * 3, sampleMs: startSampleMs })
 
       const floodRounds = Math.min(rounds, maxFloodRounds)
-      const idle = process.memoryUsage.rss()
       const grown: Array<number> = []
-      for (let round = 0; round < floodRounds; round++) grown.push(await growthOf(idle, bashFlood))
+      for (let round = 0; round < floodRounds; round++) grown.push(await growthOf(text, bytes))
       const flooded = await race([repeated(flood, bashFlood), repeated(rawFlood, nodeFlood)], { rounds: floodRounds })
 
       const waited = new Map<string, Array<number>>(

@@ -72,6 +72,7 @@ describe("bench", () => {
       "process.bash-1gib.growth",
       "process.spawn-true.vs-raw",
       "process.spawn-true-namespace.vs-raw",
+      "process.spawn-true-sandbox.vs-raw",
       "process.latency.vs-raw",
       "process.latency-p99.vs-raw",
       "progress.chunked.vs-zod-generator",

@@ -13,6 +13,7 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import * as Processes from "../../layers/node/Processes.ts"
+import { CurrentSandbox } from "../../src/Sandbox.ts"
 import * as Spill from "../../src/Spill.ts"
 import * as ToolCall from "../../src/ToolCall.ts"
 import * as ToolRegistry from "../../src/ToolRegistry.ts"
@@ -26,6 +27,7 @@ const growth = "growth of resident memory over idle, 1 GiB through bash"
 const oneMegabyte = "1 MB"
 const started = "bash, `true`"
 const startedWithin = "bash, `true` in a pid namespace"
+const startedSandboxed = "bash, `true` in a sandbox"
 const rawStarted = 'spawn("bash", ["-c", "true"]), with stdin from /dev/null'
 const latency = "bash, from write to progress"
 const rawLatency = "a raw spawn, from write to 'data'"
@@ -40,6 +42,14 @@ const starts: ReadonlyArray<Comparison> = [
   {
     id: "process.spawn-true-namespace.vs-raw",
     ours: startedWithin,
+    theirs: rawStarted,
+    unit: "ms",
+    floor: null,
+    lowerIsBetter: true
+  },
+  {
+    id: "process.spawn-true-sandbox.vs-raw",
+    ours: startedSandboxed,
     theirs: rawStarted,
     unit: "ms",
     floor: null,
@@ -124,6 +134,9 @@ export const check = (name: string, seen: number, expected: number) => {
   if (seen !== expected) throw new Error(`${name} saw ${seen} of ${expected}`)
 }
 
+/** There is a row less where bubblewrap is not installed. */
+const hasSandbox = child_process.spawnSync("bwrap", ["--ro-bind", "/", "/", "true"]).status === 0
+
 /** `one`, n times, one after another. */
 const repeated = (name: string, one: () => Promise<void>): Contender => ({
   name,
@@ -165,6 +178,8 @@ export const measure = (rounds: number) =>
     const none = () => {}
     const bashTrue = () => outside(through("true", none))
     const namespaceTrue = () => within(through("true", none))
+    const sandboxedTrue = () =>
+      outside(Effect.provideService(through("true", none), CurrentSandbox, ["workspace", "no-network"]))
     const nodeTrue = () =>
       new Promise<void>((resolve, reject) => {
         spawned("true")
@@ -194,6 +209,7 @@ export const measure = (rounds: number) =>
       const contenders = [
         repeated(started, bashTrue),
         repeated(startedWithin, namespaceTrue),
+        ...(hasSandbox ? [repeated(startedSandboxed, sandboxedTrue)] : []),
         repeated(rawStarted, nodeTrue)
       ]
       const startedUp = await race(contenders, { rounds: rounds * 3, sampleMs: startSampleMs })
@@ -215,7 +231,10 @@ export const measure = (rounds: number) =>
       }
       return [
         ...compare(new Map([...flooded, [growth, grown], [oneMegabyte, grown.map(() => 1e6)]]), floods),
-        ...compare(startedUp, starts),
+        ...compare(
+          startedUp,
+          starts.filter(({ ours }) => hasSandbox || ours !== startedSandboxed)
+        ),
         ...compare(waited, waits)
       ]
     })

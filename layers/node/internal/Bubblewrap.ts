@@ -66,7 +66,7 @@ export interface Host {
  * @category constructors
  * @since 0.1.0
  */
-export const host = (): Host => {
+export const hostOf = (): Host => {
   const real = (names: ReadonlyArray<string>) =>
     Array.from(
       new Set(
@@ -97,15 +97,12 @@ export const host = (): Host => {
  * @category converting
  * @since 0.1.0
  */
-export const layers = (
-  view: View,
-  { needed, running, settings, temporary }: Host,
-  emptyFile: string
-): ReadonlyArray<Layer> => {
+export const layers = (view: View, host: Host, emptyFile: string): ReadonlyArray<Layer> => {
+  const { needed, running, settings, temporary } = host
   const confined = writes(view.sandbox) !== "anywhere"
   const hide = (at: string, type: "folder" | "file"): Layer =>
     type === "file" ? { at, bind: emptyFile, writable: false } : { at, made: "empty" }
-  const isSeen = (at: string) => isVisible(view, { running, temporary }, at)
+  const isSeen = (at: string) => isVisible(view, host, at)
   const { temporary: own } = view
   const writable = writes(view.sandbox) !== "nowhere"
   return [
@@ -132,24 +129,22 @@ export const layers = (
 }
 
 /**
- * Whether a path of the host is seen in the sandbox as what it is: nothing is laid over a folder above it, unless the
- * workspace lies over that again.
+ * Whether a path of the host is seen in the sandbox as what it is: the deepest of what is laid over a folder above it
+ * shows the host's.
  *
  * @category guards
  * @since 0.1.0
  */
-export const isVisible = (
-  view: View,
-  { running, temporary }: Pick<Host, "running" | "temporary">,
-  at: string
-): boolean =>
-  [
+export const isVisible = (view: View, { needed, running, temporary }: Host, at: string): boolean => {
+  const covers = [
     ...running,
     ...(view.temporary === undefined ? [] : [...temporary, view.base]),
     ...view.hidden.map(({ path }) => path)
-  ].every(
-    (cover) => cover === at || !isInside(cover, at) || (isInside(cover, view.workspace) && isInside(view.workspace, at))
-  )
+  ]
+  const deepest = (folders: ReadonlyArray<string>) =>
+    Math.max(-1, ...folders.filter((folder) => isInside(folder, at)).map((folder) => folder.length))
+  return deepest([view.workspace, ...needed]) >= deepest(covers.filter((cover) => cover !== at))
+}
 
 /** What is above another comes first; of the same path what came first stays so. */
 const order = (a: string, b: string): number => (a === b ? 0 : folderName(a) < folderName(b) ? -1 : 1)

@@ -200,7 +200,7 @@ interface Made {
 
 const makers: Readonly<Record<Maker["_tag"], (program: string, view: SandboxView.View, emptyFile: string) => Made>> = {
   Bubblewrap: (bwrap, view, emptyFile) => {
-    const host = Bubblewrap.host()
+    const host = Bubblewrap.hostOf()
     const options = Bubblewrap.options(view, host, emptyFile)
     return {
       fits: (directory) => Bubblewrap.isVisible(view, host, directory),

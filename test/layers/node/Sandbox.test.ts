@@ -5,7 +5,7 @@ import * as dgram from "node:dgram"
 import * as fs from "node:fs"
 import * as net from "node:net"
 import * as path from "node:path"
-import { because, inWorld, isRoot, missing, run, succeeding, within, type World } from "./Sandboxed.ts"
+import { because, inWorld, inWorldOfRoot, isRoot, missing, run, succeeding, within, type World } from "./Sandboxed.ts"
 
 /** A server that counts who comes. */
 const listening = <S extends net.Server>(server: S, where: string | { readonly port: number; readonly host: string }) =>
@@ -192,21 +192,12 @@ describe.skipIf(missing !== undefined)(`a sandbox: files${because}`, () => {
 
   inWorld("devices of the machine are neither there nor made", ({ workspace }) =>
     Effect.gen(function* () {
-      const disk =
-        child_process.spawnSync("findmnt", ["-no", "MAJ:MIN", "/"], { encoding: "utf8" }).stdout?.trim() ?? ""
-      const [major = "", minor = ""] = disk.split(":")
-      // A node that is there already, in a folder that may be written.
-      if (isRoot) child_process.spawnSync("mknod", [path.join(workspace, "disk"), "b", major, minor])
+      // The number of /dev/zero: what stands in a folder that may be written would be opened, if anything was.
+      if (isRoot) child_process.spawnSync("mknod", [path.join(workspace, "node"), "c", "1", "5"])
       const { stdout } = yield* run("find /dev -type b; ls /dev | sort | tr '\\n' ' '")
       assert.notMatch(stdout, /vda|sda|nvme|loop|mem|kmsg/)
       assert.deepStrictEqual(
-        yield* succeeding([
-          `mknod made b ${major} ${minor}`,
-          "head -c 1 disk",
-          ": >> disk",
-          "head -c 1 /dev/mem",
-          "cat /dev/kmsg"
-        ]),
+        yield* succeeding(["mknod made c 1 5", "head -c 1 < node", ": >> node", "head -c 1 /dev/mem", "cat /dev/kmsg"]),
         []
       )
     }).pipe(within("workspace", workspace))
@@ -425,6 +416,26 @@ describe.skipIf(missing !== undefined)(`a sandbox: the network${because}`, () =>
       assert.deepStrictEqual(reached, { v4: 1, v6: 1, udp: 1, abstract: 1, named: 1, inTmp: 1 })
     })
   )
+
+  for (const profile of ["workspace", "no-network"]) {
+    inWorldOfRoot(
+      `${profile}: what programs keep of their running is not seen, nor what nobody can reach in the way`,
+      ({ root, workspace }) =>
+        Effect.gen(function* () {
+          const trace = `/run/toolstream-sandbox-${process.pid}`
+          fs.writeFileSync(trace, "x")
+          yield* Effect.addFinalizer(() => Effect.sync(() => fs.rmSync(trace)))
+          // The super-user sees it here, and not in the sandbox, where it has no rights: nor could it be hidden.
+          const closed = path.join(root, "closed")
+          fs.mkdirSync(closed)
+          yield* listening(net.createServer(), path.join(closed, "socket"))
+          fs.chownSync(closed, 65534, 65534)
+          fs.chmodSync(closed, 0o700)
+          assert.deepStrictEqual(yield* succeeding([`ls ${trace}`, `echo x > /run/x`, `ls ${closed}`]), [])
+          assert.strictEqual((yield* run("echo ran")).stdout, "ran\n")
+        }).pipe(within(profile, workspace))
+    )
+  }
 
   inWorld("no-network: no name is resolved, and commands reach one another", ({ workspace }) =>
     Effect.gen(function* () {

@@ -109,17 +109,20 @@ export const within =
 
 export const isRoot = process.geteuid?.() === 0
 
+type Body = (world: World) => Effect.Effect<void, unknown, Processes | Scope.Scope>
+
+const testing = (body: Body) => () =>
+  Effect.gen(function* () {
+    const made = yield* world
+    yield* Effect.provide(body(made), processes(made.home))
+  })
+
 /** A test in a world of its own. */
-export const inWorld = (name: string, body: (world: World) => Effect.Effect<void, unknown, Processes | Scope.Scope>) =>
-  it.live(
-    name,
-    () =>
-      Effect.gen(function* () {
-        const made = yield* world
-        yield* Effect.provide(body(made), processes(made.home))
-      }),
-    60_000
-  )
+export const inWorld = (name: string, body: Body) => it.live(name, testing(body), 60_000)
+
+/** The same, for what only the super-user can set up. */
+export const inWorldOfRoot = (name: string, body: Body) =>
+  it.live.skipIf(!isRoot)(isRoot ? name : `${name} (skipped: only root can)`, testing(body), 60_000)
 
 /** Each line is one attempt, and is to fail. Gives those that did not. */
 export const succeeding = Effect.fnUntraced(function* (attempts: ReadonlyArray<string>) {

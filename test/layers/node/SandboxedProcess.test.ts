@@ -12,7 +12,7 @@ import type { Process } from "../../../src/Processes.ts"
 import {
   because,
   inWorld,
-  isRoot,
+  inWorldOfRoot,
   missing,
   processes,
   run,
@@ -44,6 +44,23 @@ const running = (command: string): ReadonlyArray<number> =>
       return []
     }
   })
+
+/** The number, outside, of who has that number in the sandbox of a keeper. */
+const numberOf = (keeper: number, inner: number): number => {
+  const found = fs.readdirSync("/proc").find((name) => {
+    try {
+      const status = fs.readFileSync(`/proc/${name}/status`, "utf8")
+      const [parent = "0"] = /(?<=^PPid:\s*)\d+/m.exec(status) ?? []
+      const above = fs.readFileSync(`/proc/${parent}/status`, "utf8")
+      return (
+        new RegExp(`^NSpid:.*\\t${inner}$`, "m").test(status) && new RegExp(`^PPid:\\s*${keeper}$`, "m").test(above)
+      )
+    } catch {
+      return false
+    }
+  })
+  return Number(found)
+}
 
 /** Waits until a condition on other processes holds, of which no event tells. */
 const eventually = (condition: () => boolean): Effect.Effect<void> =>
@@ -123,15 +140,17 @@ describe.skipIf(missing !== undefined)(`a process in a sandbox${because}`, () =>
     Effect.gen(function* () {
       const [inner, escaped] = [sleep(), sleep()]
       const child = yield* spawn(
-        `trap 'echo bye > ended; exit 0' TERM; setsid ${escaped} & echo $$; ${inner} & while :; do wait; done`
+        `trap 'sleep 0.3; echo bye > ended; exit 0' TERM; setsid ${escaped} & echo $$; ${inner} & while :; do wait; done`
       )
       yield* firstLine(child)
       yield* eventually(() => running(inner).length > 0 && running(escaped).length > 0)
+      const itself = numberOf(child.pid, 2)
+      assert.isAbove(itself, 0)
       const left = yield* child.sweep
       assert.strictEqual(fs.readFileSync(path.join(workspace, "ended"), "utf8"), "bye\n")
       assert.deepStrictEqual([...running(inner), ...running(escaped)], [])
       // Itself is not told of, nor who kept it.
-      assert.isFalse(left.some(({ name }) => name === "bwrap" || name === "bash"))
+      assert.isFalse(left.some(({ name, pid }) => name === "bwrap" || pid === itself))
       assert.isTrue(left.every(({ fate }) => fate !== "alive"))
     }).pipe(Effect.scoped, within("workspace", workspace))
   )
@@ -239,8 +258,9 @@ describe.skipIf(missing !== undefined)(`a process in a sandbox${because}`, () =>
     })
   )
 
-  describe.skipIf(!isRoot)(`as another user${isRoot ? "" : " (skipped: only root becomes one)"}`, () => {
-    inWorld("a program that sets its user sets none, and what is left holds as well", ({ outside, root, workspace }) =>
+  inWorldOfRoot(
+    "a program that sets its user sets none, and what is left holds as well",
+    ({ outside, root, workspace }) =>
       Effect.gen(function* () {
         for (const folder of [root, workspace, outside]) fs.chmodSync(folder, 0o777)
         const tool = path.join(workspace, "as-root")
@@ -253,8 +273,7 @@ describe.skipIf(missing !== undefined)(`a process in a sandbox${because}`, () =>
         assert.strictEqual(kept.stdout, "65534\ny\n", JSON.stringify(kept))
         assert.deepStrictEqual(fs.readdirSync(outside), ["file"])
       })
-    )
-  })
+  )
 })
 
 describe.skipIf(missing !== undefined)(`a sandbox that fails at first${because}`, () => {

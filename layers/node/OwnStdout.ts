@@ -25,8 +25,12 @@ const variable = "TOOLSTREAM_OWN_STDOUT"
 /** The first after 0, 1 and 2. */
 const descriptor = 3
 
+/** Of the process, not of this module: a bundle of the program has a module of its own. */
+const state: { [key: symbol]: unknown } = globalThis
+const key = Symbol.for("toolstream/OwnStdout")
+
 /** The variable names this process, so that it is not one that was inherited. */
-const reserved = process.env[variable] === String(process.pid)
+const reserved = (state[key] ??= process.env[variable] === String(process.pid)) === true
 delete process.env[variable]
 
 /**

@@ -22,6 +22,8 @@ export interface Options {
   readonly cwd?: string
   /** The folder of the user's configuration. Without one, every call is allowed. */
   readonly configuration?: string
+  /** The program. Default: the sources. */
+  readonly main?: string
 }
 
 /** A started program. It is killed should a test forget it. */
@@ -36,7 +38,7 @@ export class Program implements AsyncDisposable {
     const calls = args[0] === "call" || args[0] === "run"
     const asks = options.configuration !== undefined || args.includes("--yes")
     const permitted = calls && !asks ? [...args, "--yes"] : args
-    this.child = spawn(process.execPath, [path.join(repository, "layers/cli/main.ts"), ...permitted], {
+    this.child = spawn(process.execPath, [options.main ?? path.join(repository, "layers/cli/main.ts"), ...permitted], {
       cwd: options.cwd ?? repository,
       // Whose machine it is has no rules here.
       env: { ...process.env, XDG_CONFIG_HOME: options.configuration ?? "/nowhere" },

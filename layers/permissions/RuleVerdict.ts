@@ -81,8 +81,12 @@ export const make = Effect.fnUntraced(function* ({ home, kinds = Rules.kinds, ru
       case "command": {
         const command = text("command")
         if (command === undefined) return { _tag: "Whole" }
-        const analysis = ShellCommand.analyse(command)
         const from = path.resolve(workspace, text("cwd") ?? ".")
+        const elsewhere = (yield* real(from)) !== workspace
+        const analysis = ShellCommand.analyse(command, {
+          cwd: elsewhere ? text("cwd") : undefined,
+          env: record(given.get("env"))
+        })
         const resolved = new Map<string, string>()
         for (const part of analysis.parts) {
           if (part._tag !== "Redirection" || part.kind === "network") continue
@@ -143,3 +147,11 @@ export const toVerdict = (decision: Decision.Decision): Verdict => {
       return { _tag: "Allowed" }
   }
 }
+
+/** The texts of an object. */
+const record = (value: unknown): Readonly<Record<string, string>> =>
+  typeof value !== "object" || value === null
+    ? {}
+    : Object.fromEntries(
+        Object.entries(value).flatMap(([key, text]) => (typeof text === "string" ? [[key, text]] : []))
+      )

@@ -125,6 +125,19 @@ const longest = 50_000
 const deceptive = /[^\P{C}\n\t]|[^\P{Z} ]/u
 
 /**
+ * What a shell is started with. It is part of what is read, as if the line began with `cd` and `export`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Start {
+  /** Where, if that is not where rules take relative names from. */
+  readonly cwd?: string | undefined
+  /** Variables that are set in addition. */
+  readonly env?: Readonly<Record<string, string>> | undefined
+}
+
+/**
  * Reads a command line.
  *
  * ```ts
@@ -135,11 +148,11 @@ const deceptive = /[^\P{C}\n\t]|[^\P{Z} ]/u
  * @category constructors
  * @since 0.1.0
  */
-export const analyse = (line: string): Analysis => {
+export const analyse = (line: string, start: Start = {}): Analysis => {
   if (line.length > longest)
     return opaque(line, `it has ${line.length} UTF-16 code units, at most ${longest} are read; put it in a script`)
   const found = Result.try({
-    try: () => walk(line),
+    try: () => walk(line, start),
     // A parser that overflows its stack has not understood the line.
     catch: () => "it is nested too deeply to be read"
   })

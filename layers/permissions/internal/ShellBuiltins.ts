@@ -54,15 +54,28 @@ const harmless = new Set([
   "TZ"
 ])
 
-/** Who sees a variable: one command, every command after it, or the shell alone unless the name was exported before. */
-export type Scope = "command" | "exported" | "shell"
+/**
+ * Who sees a variable: one command, every command after it, the shell alone unless the name was exported before, or the
+ * shell from its start on and every command.
+ */
+export type Scope = "command" | "exported" | "shell" | "start"
 
 /**
  * Names in lower case without an underscore are those of scripts: no program looks for them in its environment. For
  * the rest of the line even the language is not harmless, because the shell reads by it.
  */
-export const isHarmless = (name: string, scope: Scope): boolean =>
-  scope === "shell" ? /^[a-z]+$/.test(name) && name !== "histchars" : scope === "command" && harmless.has(name)
+export const isHarmless = (name: string, scope: Scope): boolean => {
+  switch (scope) {
+    case "shell":
+      return /^[a-z]+$/.test(name) && name !== "histchars"
+    case "command":
+      return harmless.has(name)
+    case "start":
+      return harmless.has(name) && !/^L(?:ANG|C_)/.test(name)
+    case "exported":
+      return false
+  }
+}
 
 const changesNames = "it changes what the names of commands mean"
 const setsVariables = "it sets variables to what is not known"

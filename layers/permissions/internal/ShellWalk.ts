@@ -27,10 +27,18 @@ interface Place {
   readonly shell: "bash" | "posix"
 }
 
+/** What the shell is started with, unless it is the workspace and nothing. */
+export interface Start {
+  readonly cwd?: string | undefined
+  readonly env?: Readonly<Record<string, string>> | undefined
+}
+
 export const walk = (
-  line: string
+  line: string,
+  start: Start
 ): { readonly parts: ReadonlyArray<Part>; readonly notLiteral: ReadonlyArray<NotLiteral> } => {
   const walk = new Walk()
+  walk.start(start)
   walk.script(line, { depth: 0, shell: "bash" })
   return walk.end()
 }
@@ -40,6 +48,14 @@ class Walk {
   private readonly notLiteral: Array<NotLiteral> = []
   /** The line changes the directory: from where on, is not followed. */
   private moves = false
+
+  /** As if the line began with `cd` and `export`. */
+  start({ cwd, env = {} }: Start): void {
+    for (const [name, value] of Object.entries(env)) this.variable("start", name, value, `${name}=${value}`)
+    if (cwd === undefined) return
+    const words = ["cd", cwd].map(ShellWord.literal)
+    this.run(words, shown(words), { source: "", depth: 0, shell: "bash" })
+  }
 
   script(source: string, place: Omit<Place, "source">): void {
     const script = Bash.parse(source)

@@ -1,11 +1,12 @@
 /**
- * What stands around every call, composed: clocks, bounded output, progress
+ * What stands around every call, composed: permissions, clocks, bounded output, progress
  * policies, rate limits, resources, telemetry. Each is a layer of its own and works alone; the law holds
  * in whatever order they are stacked.
  *
  * **Details**
  *
- * From the runtime inwards: output and progress policies, so that nothing is held for
+ * From the runtime inwards: permissions, so that what is not permitted waits for nothing and
+ * what waits for a person holds nothing; output and progress policies, so that nothing is held for
  * a store or a reader that is slow; rate limits, so that a call that comes too often does not wait
  * first; resources, nearest to the tool, so that nothing is held that is not used.
  * Clocks and telemetry are no part of the order: the runtime asks them.
@@ -20,6 +21,8 @@ import type { Policy } from "../src/Clocks.ts"
 import type { WorkspaceFiles } from "../src/WorkspaceFiles.ts"
 import * as Clocks from "./Clocks.ts"
 import * as Output from "./Output.ts"
+import * as Grants from "./permissions/Grants.ts"
+import * as Permissions from "./Permissions.ts"
 import * as Progress from "./Progress.ts"
 import * as RateLimits from "./RateLimits.ts"
 import * as Resources from "./Resources.ts"
@@ -36,6 +39,11 @@ export interface Options {
   readonly clocks?: Policy | false | undefined
   /** What a model reads is bounded. Default: as `Output.layer` does. */
   readonly output?: Output.Options | false | undefined
+  /**
+   * Who may do what. By default what is compiled into the program and reads only runs, and the rest asks `Permission`,
+   * where the answer is no unless a layer below says who is to be asked. `false`: every call runs.
+   */
+  readonly permissions?: PermissionOptions | false | undefined
   /** Default: on. */
   readonly progress?: boolean | undefined
   /** Default: no limits. */
@@ -47,14 +55,24 @@ export interface Options {
 }
 
 /**
+ * @category models
+ * @since 0.1.0
+ */
+export interface PermissionOptions extends Permissions.Options {
+  /** Where it is remembered what people grant. Default: in memory. */
+  readonly grants?: Layer.Layer<Grants.Grants> | undefined
+}
+
+/**
  * To be provided to a runtime.
  *
  * @category layers
  * @since 0.1.0
  */
 export const layerWith = (options: Options): Layer.Layer<never, never, WorkspaceFiles> => {
-  const { clocks, output = {}, progress = true, rates = {}, resources = {}, telemetry = {} } = options
+  const { clocks, output = {}, permissions = {}, progress = true, rates = {}, resources = {}, telemetry = {} } = options
   const inwards = [
+    ...(permissions === false ? [] : [permitting(permissions)]),
     ...(output === false ? [] : [Output.layerWith(output)]),
     ...(progress ? [Progress.layer] : []),
     ...(Object.keys(rates).length === 0 ? [] : [RateLimits.layer(rates)]),
@@ -66,6 +84,9 @@ export const layerWith = (options: Options): Layer.Layer<never, never, Workspace
     telemetry === false ? Layer.empty : Telemetry.layerWith(telemetry)
   )
 }
+
+const permitting = ({ grants = Grants.layerMemory(), ...options }: PermissionOptions): Layer.Layer<never> =>
+  Layer.provide(Permissions.layerWith(options), grants)
 
 /**
  * @category layers

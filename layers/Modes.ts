@@ -22,9 +22,9 @@ import { planFile } from "../src/Mode.ts"
 import { fromReason, PermissionDenied } from "../src/ToolError.ts"
 import * as ToolMiddleware from "../src/ToolMiddleware.ts"
 import type { PreparedCall } from "../src/ToolMiddleware.ts"
-import { program } from "../src/ToolRegistry.ts"
+import { isOwn } from "../src/ToolRegistry.ts"
 import { WorkspaceFiles } from "../src/WorkspaceFiles.ts"
-import type { Options, Verdict } from "./Permissions.ts"
+import type { Judge, Verdict } from "./Permissions.ts"
 
 /**
  * Refuses what the mode forbids. To be provided after the permissions, so that it stands nearer to the tools.
@@ -58,9 +58,7 @@ export const layer: Layer.Layer<never, never, WorkspaceFiles> = ToolMiddleware.l
  * @category constructors
  * @since 0.1.0
  */
-export const rules = (
-  inner: NonNullable<Options["rules"]>
-): Effect.Effect<NonNullable<Options["rules"]>, never, WorkspaceFiles> =>
+export const rules = (inner: Judge): Effect.Effect<Judge, never, WorkspaceFiles> =>
   Effect.map(WorkspaceFiles, (files) => {
     const leadsOf = leading(files)
     const forbids = forbidden(leadsOf)
@@ -83,11 +81,11 @@ export const rules = (
       }
     }
 
-    return (prepared) => {
-      if (prepared.session.mode.now() === "ask") return inner(prepared)
+    return (prepared, granted) => {
+      if (prepared.session.mode.now() === "ask") return inner(prepared, granted)
       return Effect.flatMap(forbids(prepared), (denied) =>
         denied === undefined
-          ? Effect.flatMap(inner(prepared), (verdict) => allowed(prepared, verdict))
+          ? Effect.flatMap(inner(prepared, granted), (verdict) => allowed(prepared, verdict))
           : Effect.succeed<Verdict>({ _tag: "Denied", ...denied })
       )
     }
@@ -103,7 +101,7 @@ type LeadsOf = (paths: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<str
 /** Nothing is forbidden to it, whatever the mode: most calls pay for this look alone. */
 const isFree = ({ origin, session, tool }: PreparedCall): boolean => {
   const mode = session.mode.now()
-  return mode === "ask" || mode === "auto-edit" || (origin === program && tool.descriptor.hints.readOnly)
+  return mode === "ask" || mode === "auto-edit" || (isOwn(tool, origin) && tool.descriptor.hints.readOnly)
 }
 
 const forbidden =
@@ -127,7 +125,7 @@ const readOnly: Denied = { by: "the read-only mode", why: "only tools that chang
 
 /** The files that a call writes, if that is all it does, as a tool says that is compiled into the program. */
 const editsOf = ({ origin, parameters, tool }: PreparedCall): ReadonlyArray<string> | undefined => {
-  if (origin !== program || tool.descriptor.hints.openWorld) return undefined
+  if (!isOwn(tool, origin) || tool.descriptor.hints.openWorld) return undefined
   const { exclusive, writes = [] } = tool.resources?.(parameters) ?? {}
   const paths = writes.flatMap((resource) => (typeof resource === "string" ? [] : [resource.file]))
   return exclusive === true || paths.length === 0 || paths.length < writes.length ? undefined : paths

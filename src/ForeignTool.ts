@@ -194,6 +194,7 @@ export const make = <R = never>(
     return {
       name,
       descriptor,
+      isForeign: true,
       review: {
         original,
         changes: [title, description, parameters, success, progress].flatMap(({ changes }) => changes),

@@ -220,6 +220,37 @@ const run = Command.make(
   ])
 )
 
+const trust = Command.make(
+  "trust",
+  {
+    workspace: options.workspace,
+    hash: Flag.String("hash").pipe(
+      Flag.withMetavar("HASH"),
+      Flag.withDescription("Of the file as you have read it: trusts it without a question, if it is still that one"),
+      Flag.optional,
+      Flag.map(Option.getOrUndefined)
+    ),
+    revoke: toggle("revoke", "Trust it no longer")
+  },
+  (given) =>
+    Effect.gen(function* () {
+      const status = yield* ExitStatus.ExitStatus
+      const signals = yield* Signals
+      const Trust = yield* Effect.promise(() => import("./Trust.ts"))
+      const Workspace = yield* Effect.promise(() => import("./Workspace.ts"))
+      const agreed = yield* Trust.run({ ...given, workspace: yield* Workspace.at(given.workspace) })
+      yield* status.set(
+        (yield* signals.received) ? ExitStatus.interrupted : agreed ? ExitStatus.succeeded : ExitStatus.failed
+      )
+    })
+).pipe(
+  Command.withShortDescription("Trust the file of rules of a workspace"),
+  Command.withDescription(
+    "Shows what .toolstream/permissions.json of the workspace allows and which hooks it has, and asks whether that is to " +
+      "be in force. Changed by one byte, the file is not trusted any more."
+  )
+)
+
 const permissions = Command.make(
   "permissions",
   {
@@ -241,8 +272,10 @@ const permissions = Command.make(
     "Says what the rules decide of a call: which rule, where it stands, and why. Nothing is run, and nobody is asked."
   ),
   Command.withExamples([
-    { command: `toolstream permissions bash '{"command":"git status | head"}'`, description: "Would it be asked for?" }
-  ])
+    { command: `toolstream permissions bash '{"command":"git status | head"}'`, description: "Would it be asked for?" },
+    { command: "toolstream permissions trust", description: "Let this workspace allow what its file says" }
+  ]),
+  Command.withSubcommands([trust])
 )
 
 const mcp = Command.make(

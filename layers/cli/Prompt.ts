@@ -98,8 +98,8 @@ export const layer: Layer.Layer<never, never, StandardStreams | Stdio.Stdio> = L
       (question: Question) =>
         ask<Answer>({
           shown: show(question),
-          read,
-          hint: "y, s, a, or n and a reason",
+          read: (line) => read(line, question.pattern),
+          hint: `${question.pattern === undefined ? "y, s, a" : "y, s, a, sp, ap"}, or n and a reason`,
           ended: denied("the input has ended")
         })
   )
@@ -128,8 +128,9 @@ export const questions: Layer.Layer<never, never, StandardStreams | Stdio.Stdio>
 
 const denied = (why: string): Answer => ({ _tag: "Denied", by: "the user", why })
 
-const read = (line: string): Answer | undefined => {
-  switch (line.toLowerCase()) {
+const read = (line: string, pattern: string | undefined): Answer | undefined => {
+  const word = line.toLowerCase()
+  switch (word) {
     case "y":
     case "yes":
       return { _tag: "Allowed", extent: "once" }
@@ -139,6 +140,11 @@ const read = (line: string): Answer | undefined => {
     case "a":
     case "always":
       return { _tag: "Allowed", extent: "always" }
+    case "sp":
+    case "ap":
+      return pattern === undefined
+        ? undefined
+        : { _tag: "Allowed", extent: word === "sp" ? "session" : "always", pattern }
     case "n":
     case "no":
       return denied("no reason was given")
@@ -147,12 +153,13 @@ const read = (line: string): Answer | undefined => {
   return reason === undefined ? undefined : denied(reason)
 }
 
-const show = ({ call, text, title, why }: Question): string =>
+const show = ({ call, pattern, text, title, why }: Question): string =>
   [
     "",
     `? ${idOf(call)}${PlainText.makeLine(title)}`,
     ...bounded(text),
     ...why.map((line) => `  ${PlainText.makeLine(line)}`),
+    ...(pattern === undefined ? [] : [`  sp, ap: all that is ${PlainText.makeLine(pattern)}, this session or always`]),
     "  Allow it? y: once, s: this session, a: always; n and a reason: "
   ].join("\n")
 

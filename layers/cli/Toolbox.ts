@@ -5,7 +5,6 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
 import * as Path from "effect/Path"
 import * as Stdio from "effect/Stdio"
@@ -18,10 +17,9 @@ import * as Guards from "../Guards.ts"
 import * as Modes from "../Modes.ts"
 import * as Ports from "../node/Ports.ts"
 import type { PluginFailed } from "../Plugins.ts"
-import { UsageError } from "./ExitStatus.ts"
 import * as Permitted from "./Permitted.ts"
-import * as PlatformReason from "./PlatformReason.ts"
 import * as Prompt from "./Prompt.ts"
+import * as Workspace from "./Workspace.ts"
 
 /**
  * @category layers
@@ -36,13 +34,13 @@ export const layer = (
 ) =>
   Layer.unwrap(
     Effect.gen(function* () {
-      const workspace = yield* workspaceAt(options.workspace)
+      const workspace = yield* Workspace.at(options.workspace)
       const tools = Layer.provideMerge(Builtin.registry, Ports.layer)
       return ToolRuntime.layer.pipe(
         // Nearest to the runtime: what is not permitted waits for nothing, and what waits for a person holds nothing.
         Layer.provide(Permitted.layer({ ...options, workspace })),
         Layer.provide(Modes.layer),
-        Layer.provide(Guards.layer),
+        Layer.provide(Guards.layerWith({ permissions: false })),
         Layer.provideMerge(yield* withPlugins(tools, options.plugins)),
         // Below all of it: what a plugin does when it is loaded belongs to the session, too.
         Layer.provideMerge(Layer.mergeAll(Session.layer({ workspace }), Sandbox.layer(options.sandbox), yield* asking))
@@ -72,19 +70,4 @@ const urlOf = Effect.fn("cli.urlOf")(function* (module: string) {
   if (/^[a-z][a-z0-9+.-]+:/i.test(module)) return module
   const path = yield* Path.Path
   return (yield* Effect.orDie(path.toFileUrl(path.resolve(module)))).href
-})
-
-const workspaceAt = Effect.fn("cli.workspaceAt")(function* (directory: string) {
-  const fs = yield* FileSystem.FileSystem
-  const path = yield* Path.Path
-  const unusable = (why: string) =>
-    new UsageError({ message: `--workspace ${directory}: ${why}. Give a directory that you can read.` })
-  const absolute = yield* Effect.try({
-    try: () => path.resolve(directory),
-    catch: () => unusable("the current directory does not exist")
-  })
-  const { type } = yield* Effect.mapError(fs.stat(absolute), (error) => unusable(PlatformReason.of(error)))
-  if (type !== "Directory") return yield* unusable("it is not a directory")
-  yield* Effect.mapError(fs.readDirectory(absolute), (error) => unusable(PlatformReason.of(error)))
-  return absolute
 })

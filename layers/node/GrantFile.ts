@@ -19,9 +19,7 @@ import * as Grants from "../permissions/Grants.ts"
 
 const Line = Schema.fromJsonString(
   Schema.Struct({
-    tool: Schema.String,
-    parametersHash: Schema.String,
-    workspace: Schema.String,
+    granted: Grants.Granted,
     /** In ms since 1970. */
     expires: Schema.Finite
   })
@@ -50,13 +48,14 @@ export const layer = (options: {
       const now = yield* Clock.currentTimeMillis
       const lines = text.split("\n").filter((line) => line !== "")
       const held = lines.flatMap((line) => Option.toArray(read(line))).filter(({ expires }) => expires > now)
-      for (const { expires, ...granted } of held) memory.remember(granted, expires)
+      for (const { expires, granted } of held) memory.remember(granted, expires)
       const ensured = Effect.tryPromise(() => fs.mkdir(path.dirname(file), { recursive: true, mode: 0o700 }))
       if (lines.length !== held.length || !/(?:^|\n)$/.test(text)) {
         yield* Effect.ignore(Effect.tryPromise(() => replace(file, held.map((line) => `${write(line)}\n`).join(""))))
       }
       return Grants.Grants.of({
         has: memory.grants.has,
+        patterns: memory.grants.patterns,
         add: (granted, extent, session) =>
           Effect.andThen(
             memory.grants.add(granted, extent, session),
@@ -66,7 +65,7 @@ export const layer = (options: {
                   ensured.pipe(
                     Effect.andThen(
                       Effect.tryPromise(() =>
-                        fs.appendFile(file, `${write({ ...granted, expires: now + memory.expiryMs })}\n`, {
+                        fs.appendFile(file, `${write({ granted, expires: now + memory.expiryMs })}\n`, {
                           mode: 0o600
                         })
                       )

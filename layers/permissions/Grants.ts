@@ -3,9 +3,9 @@
  *
  * **Contract**
  *
- * - A grant is for one tool with parameters of one hash in one workspace: a call that
- *   differs in anything, or is made elsewhere, is asked for again. The same words run
- *   another program in another folder.
+ * - A grant is for one tool in one workspace: the same words run another program in
+ *   another folder. It is for parameters of one hash, so that a call that differs in
+ *   anything is asked for again, or for what a pattern covers that a person was shown.
  * - One for a session ends with it, one for always when it expires.
  *
  * @since 0.1.0
@@ -14,10 +14,18 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import type { Extent } from "../../src/Permission.ts"
 import type { Session } from "../../src/Session.ts"
+
+const place = {
+  tool: Schema.String,
+  /** Where it was granted. */
+  workspace: Schema.String
+}
 
 /**
  * What is permitted.
@@ -25,13 +33,19 @@ import type { Session } from "../../src/Session.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Granted {
-  readonly tool: string
-  /** SHA-256 of the decoded parameters, in hex. */
-  readonly parametersHash: string
-  /** Where it was granted. */
-  readonly workspace: string
-}
+export const Granted = Schema.Union([
+  Schema.Struct({
+    ...place,
+    /** SHA-256 of the decoded parameters, in hex. */
+    parametersHash: Schema.String
+  }),
+  Schema.Struct({
+    ...place,
+    /** A rule, see `Rules`. */
+    pattern: Schema.String
+  })
+])
+export type Granted = typeof Granted.Type
 
 /**
  * @category services
@@ -43,6 +57,8 @@ export class Grants extends Context.Service<
     /** Remembers. Of what is granted once, nothing. */
     readonly add: (granted: Granted, extent: Extent, session: Session) => Effect.Effect<void>
     readonly has: (granted: Granted, session: Session) => Effect.Effect<boolean>
+    /** The patterns that are granted to a tool where the session works. */
+    readonly patterns: (tool: string, session: Session) => Effect.Effect<ReadonlyArray<string>>
   }
 >()("toolstream/permissions/Grants") {}
 
@@ -72,36 +88,84 @@ export const make = (options?: {
 }): Effect.Effect<Memory> =>
   Effect.sync(() => {
     const expiryMs = Duration.toMillis(Duration.fromInputUnsafe(options?.expiry ?? defaultExpiry))
-    /** By what is granted, when it expires, in ms of the clock. */
-    const always = new Map<string, number>()
-    const sessions = new WeakMap<Scope.Scope, Set<string>>()
+    const always = new Ledger()
+    const sessions = new WeakMap<Scope.Scope, Ledger>()
     const grants = Grants.of({
       add: (granted, extent, session) =>
         Effect.gen(function* () {
-          const key = keyOf(granted)
-          if (extent === "always") always.set(key, (yield* Clock.currentTimeMillis) + expiryMs)
+          if (extent === "always") always.add(granted, (yield* Clock.currentTimeMillis) + expiryMs)
           if (extent !== "session") return
           const known = sessions.get(session.scope)
-          if (known !== undefined) return void known.add(key)
-          sessions.set(session.scope, new Set([key]))
+          if (known !== undefined) return known.add(granted, Number.POSITIVE_INFINITY)
+          const ledger = new Ledger()
+          ledger.add(granted, Number.POSITIVE_INFINITY)
+          sessions.set(session.scope, ledger)
           yield* Scope.addFinalizer(
             session.scope,
             Effect.sync(() => sessions.delete(session.scope))
           )
         }),
       has: (granted, session) =>
-        Effect.map(Clock.currentTimeMillis, (now) => {
-          const key = keyOf(granted)
-          if (sessions.get(session.scope)?.has(key) === true) return true
-          const expires = always.get(key)
-          if (expires === undefined) return false
-          if (expires > now) return true
-          always.delete(key)
-          return false
-        })
+        Effect.map(
+          Clock.currentTimeMillis,
+          (now) => sessions.get(session.scope)?.has(granted, now) === true || always.has(granted, now)
+        ),
+      patterns: (tool, session) => {
+        const own = sessions.get(session.scope)
+        const place = { tool, workspace: session.workspace }
+        if (own?.knows(place) !== true && !always.knows(place)) return none
+        return Effect.map(Clock.currentTimeMillis, (now) => [
+          ...(own?.patterns(place, now) ?? []),
+          ...always.patterns(place, now)
+        ])
+      }
     })
-    return { grants, remember: (granted, expires) => always.set(keyOf(granted), expires), expiryMs }
+    return { grants, remember: (granted, expires) => always.add(granted, expires), expiryMs }
   })
+
+const none = Exit.succeed<ReadonlyArray<string>>([])
+
+type Place = Pick<Granted, "tool" | "workspace">
+
+/** What is granted, and until when, in ms of the clock. */
+class Ledger {
+  private readonly hashes = new Map<string, number>()
+  /** By place. */
+  private readonly granted = new Map<string, Map<string, number>>()
+
+  add(granted: Granted, expires: number): void {
+    if ("parametersHash" in granted) return void this.hashes.set(keyOf(granted, granted.parametersHash), expires)
+    const key = keyOf(granted)
+    const patterns = this.granted.get(key) ?? new Map<string, number>()
+    this.granted.set(key, patterns.set(granted.pattern, expires))
+  }
+
+  has(granted: Granted, now: number): boolean {
+    return "parametersHash" in granted
+      ? isHeld(this.hashes, keyOf(granted, granted.parametersHash), now)
+      : this.patterns(granted, now).includes(granted.pattern)
+  }
+
+  knows(place: Place): boolean {
+    return this.granted.size > 0 && this.granted.has(keyOf(place))
+  }
+
+  patterns(place: Place, now: number): ReadonlyArray<string> {
+    const patterns = this.granted.get(keyOf(place)) ?? new Map<string, number>()
+    return Array.from(patterns.keys()).filter((pattern) => isHeld(patterns, pattern, now))
+  }
+}
+
+const isHeld = (held: Map<string, number>, key: string, now: number): boolean => {
+  const expires = held.get(key)
+  if (expires === undefined) return false
+  if (expires > now) return true
+  held.delete(key)
+  return false
+}
+
+const keyOf = ({ tool, workspace }: Place, ...more: ReadonlyArray<string>): string =>
+  JSON.stringify([tool, workspace, ...more])
 
 /**
  * In memory: those for always end with the program.
@@ -114,6 +178,3 @@ export const layerMemory = (options?: Parameters<typeof make>[0]): Layer.Layer<G
     Grants,
     Effect.map(make(options), ({ grants }) => grants)
   )
-
-const keyOf = ({ parametersHash, tool, workspace }: Granted): string =>
-  JSON.stringify([parametersHash, tool, workspace])

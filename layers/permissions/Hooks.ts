@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import type { ToolContent } from "../../src/ToolContent.ts"
 import type { PreparedCall } from "../../src/ToolMiddleware.ts"
 import type { ToolResult } from "../../src/ToolResult.ts"
@@ -17,14 +18,32 @@ import type { ToolResult } from "../../src/ToolResult.ts"
  * @category models
  * @since 0.1.0
  */
-export type Saying =
-  | { readonly _tag: "Nothing" }
-  | { readonly _tag: "Allow" }
-  | { readonly _tag: "Deny"; readonly why: string }
-  | { readonly _tag: "Rewrite"; readonly parameters: unknown }
+export const Saying = Schema.Union([
+  Schema.TaggedStruct("Nothing", {}),
+  Schema.TaggedStruct("Allow", {}),
+  Schema.TaggedStruct("Deny", { why: Schema.String }),
+  Schema.TaggedStruct("Rewrite", { parameters: Schema.Unknown })
+])
+export type Saying = typeof Saying.Type
 
 /**
- * Asked before a call is permitted. One that fails denies it: it may have been about to.
+ * A hook gave no answer. Of one that was asked before the call, nothing was run; of one that was told of its success, that
+ * stands.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class HookFailed extends Schema.TaggedError<HookFailed>()("HookFailed", {
+  /** Told to the model. */
+  why: Schema.String
+}) {
+  override get message() {
+    return this.why
+  }
+}
+
+/**
+ * Asked before a call is permitted. One that fails denies it: it may have been about to. Why, is told of a `HookFailed`.
  *
  * @category models
  * @since 0.1.0

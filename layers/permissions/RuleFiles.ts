@@ -1,12 +1,15 @@
 /**
- * Files of rules.
+ * Files of rules, and of hooks that are commands.
  *
  * ```jsonc
  * {
  *   // A deny goes before an ask, an ask before an allow.
  *   "allow": ["read_file", "bash(git status *)"],
  *   "ask": ["write_file(**)"],
- *   "deny": ["bash(rm *)", "read_file(/**\/.env)"]
+ *   "deny": ["bash(rm *)", "read_file(/**\/.env)"],
+ *   // Asked before all rules, and told of what has succeeded. See `CommandHooks`.
+ *   "before": [{ "name": "branch", "tool": "bash", "command": ["./no-push-to-main.py"], "timeoutMs": 2000 }],
+ *   "after": [{ "name": "lint", "tool": "*_file", "command": ["./lint.sh", "--quiet"] }]
  * }
  * ```
  *
@@ -14,8 +17,9 @@
  *
  * - A file is in force as a whole or not at all. One that cannot be understood is a failure, not a file without rules:
  *   what it denies would be allowed.
- * - A file that was found in a workspace only tightens: its allows are left out until the user has trusted that file,
- *   with what it says. Changed by one byte, it is not trusted.
+ * - A file that was found in a workspace only tightens: its allows and its hooks are left out until the user has trusted
+ *   that file, with what it says. Changed by one byte, it is not trusted. What the programs of its hooks are is not part of
+ *   what it says.
  *
  * @since 0.1.0
  */
@@ -23,10 +27,20 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
+import type { CommandHook } from "./CommandHooks.ts"
 import * as JsonText from "./internal/JsonText.ts"
 import * as Rules from "./Rules.ts"
 
 const list = (description: string) => Schema.optionalKey(Schema.Array(Schema.String).annotate({ description }))
+
+const HookEntry = Schema.Struct({
+  name: Schema.NonEmptyString,
+  tool: Schema.optionalKey(Schema.NonEmptyString),
+  command: Schema.NonEmptyArray(Schema.NonEmptyString),
+  timeoutMs: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2 ** 31 - 1 })))
+})
+
+const hooks = (description: string) => Schema.optionalKey(Schema.Array(HookEntry).annotate({ description }))
 
 /**
  * What a file of rules says.
@@ -38,8 +52,32 @@ export const RuleFile = Schema.Struct({
   $schema: Schema.optionalKey(Schema.String),
   allow: list("What is done without asking."),
   ask: list("What is asked for, also where an allow matches."),
-  deny: list("What is not done, also where an allow or an ask matches.")
+  deny: list("What is not done, also where an allow or an ask matches."),
+  before: hooks("Commands that are asked before all rules, in their order."),
+  after: hooks("Commands that are told of what has succeeded, in their order.")
 })
+
+/**
+ * A hook of a file. A program whose name has a slash in it stands beside the file, unless it is absolute.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Hook extends CommandHook {
+  readonly when: "before" | "after"
+  readonly position: Rules.Position
+}
+
+/**
+ * What a file says, read.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Contents {
+  readonly rules: ReadonlyArray<Rules.Rule>
+  readonly hooks: ReadonlyArray<Hook>
+}
 
 /**
  * The file cannot be understood. None of its rules is in force.
@@ -75,7 +113,7 @@ export const parse = (
     readonly source: string
     readonly kinds?: Rules.Kinds | undefined
   }
-): Result.Result<ReadonlyArray<Rules.Rule>, RuleFileInvalid | Rules.RuleInvalid> => {
+): Result.Result<Contents, RuleFileInvalid | Rules.RuleInvalid> => {
   const { kinds, source } = options
   const position = locator(text, source)
   const invalid = (offset: number, why: string) => Result.fail(new RuleFileInvalid({ position: position(offset), why }))
@@ -98,7 +136,17 @@ export const parse = (
     if (Result.isFailure(rule)) return Result.fail(rule.failure)
     rules.push(rule.success)
   }
-  return Result.succeed(rules)
+  const hooks: Array<Hook> = []
+  for (const when of ["before", "after"] as const)
+    for (const [index, hook] of (decoded.success[when] ?? []).entries()) {
+      const at = (...path: ReadonlyArray<PropertyKey>) => JsonText.locate(json.success, [when, index, ...path])
+      const tool = Rules.parse(hook.tool ?? "*", { action: "ask", locate: () => position(at("tool")) })
+      if (Result.isFailure(tool)) return Result.fail(tool.failure)
+      if (tool.success.pattern !== undefined)
+        return invalid(at("tool"), "a hook is for a tool as a whole; leave the parentheses out")
+      hooks.push({ ...hook, when, position: position(at()) })
+    }
+  return Result.succeed({ rules, hooks })
 }
 
 const decode = Schema.decodeUnknownResult(RuleFile, { onExcessProperty: "error" })
@@ -108,10 +156,15 @@ const format = SchemaIssue.makeFormatterStandardSchemaV1()
 const names = Object.keys(RuleFile.fields)
 
 const explain = (message: string, path: ReadonlyArray<PropertyKey>): string => {
-  const [name] = path
-  if (typeof name !== "string" || names.includes(name))
+  const [name, , field] = path
+  if (typeof name !== "string" || isAction(name))
     return `${message}; write lists of rules, as in "deny": ["bash(rm *)"]`
-  return `there is no ${JSON.stringify(name)} here; use ${names.slice(1).join(", ")}`
+  if (!names.includes(name)) return `there is no ${JSON.stringify(name)} here; use ${names.slice(1).join(", ")}`
+  const fields = Object.keys(HookEntry.fields)
+  if (typeof field === "string" && !fields.includes(field))
+    return `there is no ${JSON.stringify(field)} in a hook; use ${fields.join(", ")}`
+  const form = `"${name}": [{"name": "x", "tool": "bash", "command": ["./x.sh"]}]`
+  return `${field === undefined ? "" : `${String(field)}: `}${message}; write hooks, as in ${form}`
 }
 
 const isAction = (name: string): name is Rules.Action => name === "allow" || name === "ask" || name === "deny"
@@ -140,7 +193,7 @@ const locator = (text: string, source: string) => {
  * @category models
  * @since 0.1.0
  */
-export interface Source {
+export interface Source extends Contents {
   /**
    * `user`: from the user's own configuration, or from a flag. `workspace`: from a file that was found where the tools
    * work, and that anybody may have written.
@@ -150,7 +203,6 @@ export interface Source {
   readonly file: string
   /** Of what it says, by `hash`. */
   readonly hash: string
-  readonly rules: ReadonlyArray<Rules.Rule>
 }
 
 /**
@@ -167,28 +219,47 @@ export type Trust = ReadonlyMap<string, string>
  */
 export interface Merged {
   readonly rules: Rules.Rules
-  /** Allows that are left out, because their file is not trusted. */
-  readonly untrusted: ReadonlyArray<Rules.Rule>
+  readonly hooks: ReadonlyArray<Hook>
+  /** Allows and hooks that are left out, because their file is not trusted. */
+  readonly untrusted: Contents
 }
 
 /**
- * Puts the rules of all sources in force together. Their order means nothing.
+ * Puts the rules of all sources in force together. Their order means nothing for rules; hooks keep it.
  *
  * @category combinators
  * @since 0.1.0
  */
 export const merge = (sources: Iterable<Source>, trust: Trust): Merged => {
-  const judged = Array.from(sources).flatMap((source) =>
-    source.rules.map((rule) => ({ rule, holds: rule.action !== "allow" || isTrusted(source, trust) }))
-  )
+  const all = Array.from(sources)
+  const [held, left] = [
+    all.filter((source) => standing(source, trust) === "trusted"),
+    all.filter((source) => standing(source, trust) !== "trusted")
+  ]
+  const rules = (sources: ReadonlyArray<Source>) => sources.flatMap(({ rules }) => rules)
+  const hooks = (sources: ReadonlyArray<Source>) => sources.flatMap(({ hooks }) => hooks)
+  const loosens = ({ action }: Rules.Rule) => action === "allow"
   return {
-    rules: Rules.make(judged.flatMap(({ holds, rule }) => (holds ? [rule] : []))),
-    untrusted: judged.flatMap(({ holds, rule }) => (holds ? [] : [rule]))
+    rules: Rules.make([...rules(held), ...rules(left).filter((rule) => !loosens(rule))]),
+    hooks: hooks(held),
+    untrusted: { rules: rules(left).filter(loosens), hooks: hooks(left) }
   }
 }
 
-const isTrusted = ({ file, hash, origin }: Source, trust: Trust): boolean =>
-  origin === "user" || trust.get(file) === hash
+/**
+ * Whether a source is trusted; `changed`, if it is not what it was when the user trusted it.
+ *
+ * @category comparing
+ * @since 0.1.0
+ */
+export const standing = (
+  { file, hash, origin }: Pick<Source, "file" | "hash" | "origin">,
+  trust: Trust
+): "trusted" | "changed" | "unknown" => {
+  if (origin === "user") return "trusted"
+  const known = trust.get(file)
+  return known === undefined ? "unknown" : known === hash ? "trusted" : "changed"
+}
 
 /**
  * What a trusted file says, in short: SHA-256 of its text in UTF-8, in hex.

@@ -8,8 +8,9 @@ import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
 import type { PreparedCall } from "../../src/ToolMiddleware.ts"
-import type { Verdict } from "../Permissions.ts"
+import type { Judge, Verdict } from "../Permissions.ts"
 import * as Decision from "./Decision.ts"
+import * as Offer from "./Offer.ts"
 import * as Rules from "./Rules.ts"
 import * as ShellCommand from "./ShellCommand.ts"
 
@@ -26,14 +27,25 @@ export interface Options {
 }
 
 /**
- * What is decided of a call, and what it was decided on: for whoever explains it.
+ * What is decided of a call, with the patterns that were granted before.
  *
  * @category models
  * @since 0.1.0
  */
 export type Decide = (
-  prepared: Pick<PreparedCall, "parameters" | "session" | "tool">
-) => Effect.Effect<Decision.Decision>
+  prepared: Pick<PreparedCall, "parameters" | "session" | "tool">,
+  granted: ReadonlyArray<string>
+) => Effect.Effect<Decided>
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Decided {
+  readonly decision: Decision.Decision
+  /** What could be granted, if nothing is decided. */
+  readonly pattern: string | undefined
+}
 
 /**
  * @category constructors
@@ -118,31 +130,79 @@ export const make = Effect.fnUntraced(function* ({ home, kinds = Rules.kinds, ru
     }
   })
 
-  const decide: Decide = Effect.fnUntraced(function* (prepared) {
+  const decide: Decide = Effect.fnUntraced(function* (prepared, granted) {
     const where = yield* places(prepared.session.workspace)
-    return Decision.decide(rules, {
+    const inForce =
+      granted.length === 0 ? rules : { ...rules, allow: [...rules.allow, ...Offer.granted(granted, kinds)] }
+    const request = {
       tool: prepared.tool.name,
       subject: yield* subject(prepared, where.workspace),
       places: where
-    })
+    }
+    const decision = Decision.decide(inForce, request)
+    return {
+      decision,
+      pattern: decision._tag === "Undecided" ? Offer.make(inForce, request, kinds) : undefined
+    }
   })
   return decide
 })
 
 /**
- * A decision as the middleware takes it.
+ * Rules that are written in the program: what says of them whether they are valid is
+ * `RuleInvalid`.
+ *
+ * ```ts
+ * RuleVerdict.fromTexts({ allow: ["bash(git status *)"], deny: ["bash(rm *)"], home: "/home/me" })
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromTexts = Effect.fnUntraced(function* (
+  options: Omit<Options, "rules"> & {
+    readonly allow?: ReadonlyArray<string> | undefined
+    readonly ask?: ReadonlyArray<string> | undefined
+    readonly deny?: ReadonlyArray<string> | undefined
+  }
+) {
+  const { allow = [], ask = [], deny = [], ...rest } = options
+  const parse = (action: Rules.Action) => (text: string, index: number) =>
+    Effect.fromResult(
+      Rules.parse(text, {
+        action,
+        kinds: rest.kinds,
+        locate: (offset) => ({ source: action, line: index + 1, column: offset + 1 })
+      })
+    )
+  const rules = [
+    ...(yield* Effect.forEach(allow, parse("allow"))),
+    ...(yield* Effect.forEach(ask, parse("ask"))),
+    ...(yield* Effect.forEach(deny, parse("deny")))
+  ]
+  return toJudge(yield* make({ ...rest, rules: Rules.make(rules) }))
+})
+
+/**
+ * As the middleware takes it.
  *
  * @category converting
  * @since 0.1.0
  */
-export const toVerdict = (decision: Decision.Decision): Verdict => {
+export const toJudge =
+  (decide: Decide): Judge =>
+  (prepared, granted) =>
+    Effect.map(decide(prepared, granted), toVerdict)
+
+const toVerdict = ({ decision, pattern }: Decided): Verdict => {
   const why = Decision.explain(decision)
   switch (decision._tag) {
     case "Denied":
       return { _tag: "Denied", by: "a rule", why: why.join("; ") }
     case "Asked":
+      return { _tag: "Asked", why }
     case "Undecided":
-      return { _tag: decision._tag, why }
+      return { _tag: "Undecided", why, pattern }
     case "Allowed":
       return { _tag: "Allowed" }
   }

@@ -216,10 +216,18 @@ const key = ({ position: { column, line, source }, text }: Rule): string =>
  * @category comparing
  * @since 0.1.0
  */
-export const concerns = ({ tool }: Rule, name: string): boolean => {
-  const [first = "", ...rest] = tool.split("*")
+export const concerns = ({ tool }: Rule, name: string): boolean => namesTool(tool, name)
+
+/**
+ * Whether a name in which `*` is any text is that of a tool.
+ *
+ * @category comparing
+ * @since 0.1.0
+ */
+export const namesTool = (pattern: string, name: string): boolean => {
+  const [first = "", ...rest] = pattern.split("*")
   const last = rest.pop()
-  if (last === undefined) return tool === name
+  if (last === undefined) return pattern === name
   if (!name.startsWith(first)) return false
   const at = rest.reduce((at, piece) => {
     const found = at < 0 ? -1 : name.indexOf(piece, at)

@@ -15,7 +15,7 @@ import * as ToolContent from "../ToolContent.ts"
 import { fromReason, type ToolError, ToolErrorReason, ToolFailed, Unavailable } from "../ToolError.ts"
 import type * as ToolEvent from "../ToolEvent.ts"
 import type { PreparedCall } from "../ToolMiddleware.ts"
-import { program } from "../ToolRegistry.ts"
+import { isOwn } from "../ToolRegistry.ts"
 import type { ToolResult } from "../ToolResult.ts"
 
 const utf8 = new TextEncoder()
@@ -148,11 +148,11 @@ export class CallJournal {
 }
 
 /** A claim of a tool that is not compiled into the program counts for nothing. */
-const readOnly = ({ origin, tool }: PreparedCall): boolean => origin === program && tool.descriptor.hints.readOnly
+const readOnly = ({ origin, tool }: PreparedCall): boolean => isOwn(tool, origin) && tool.descriptor.hints.readOnly
 
 /** Whether to run it twice is the same as to run it once. */
 export const repeatable = (prepared: PreparedCall): boolean =>
-  readOnly(prepared) || (prepared.origin === program && prepared.tool.descriptor.hints.idempotent)
+  readOnly(prepared) || (isOwn(prepared.tool, prepared.origin) && prepared.tool.descriptor.hints.idempotent)
 
 /** What it began to write it writes. */
 const whole = (effect: Effect.Effect<void, JournalError>): Effect.Effect<void, JournalError> =>

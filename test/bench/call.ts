@@ -46,7 +46,8 @@ const text = "Hello."
 class Echo extends Tool.Service<Echo>()("echo", {
   description: "Gives back the text.",
   parameters: { text: Schema.String },
-  success: Text
+  success: Text,
+  hints: { readOnly: true }
 }) {}
 
 const EchoLive = Echo.toLayer(({ text }) => Effect.succeed({ text }))

@@ -8,6 +8,8 @@ import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as Guards from "../../layers/Guards.ts"
 import * as Output from "../../layers/Output.ts"
+import * as Grants from "../../layers/permissions/Grants.ts"
+import * as Permissions from "../../layers/Permissions.ts"
 import * as Progress from "../../layers/Progress.ts"
 import * as RateLimits from "../../layers/RateLimits.ts"
 import * as Resources from "../../layers/Resources.ts"
@@ -16,14 +18,18 @@ import * as LawCheck from "../../layers/testing/LawCheck.ts"
 import * as ScriptedTool from "../../layers/testing/ScriptedTool.ts"
 import * as Clocks from "../../src/Clocks.ts"
 import type * as ErasedTool from "../../src/ErasedTool.ts"
+import * as Permission from "../../src/Permission.ts"
 import * as ProgressPolicy from "../../src/ProgressPolicy.ts"
 import type * as ToolEvent from "../../src/ToolEvent.ts"
 import * as ToolRuntime from "../../src/ToolRuntime.ts"
-import { call, guarded } from "../Harness.ts"
+import { call, guarded, terminalEvent } from "../Harness.ts"
 
 const { layerWith } = Guards
-/** No files are asked for. */
-const guards = (options: Guards.Options): Layer.Layer<never> => layerWith(options) as Layer.Layer<never>
+const allowed: Permissions.Judge = () => Effect.succeed({ _tag: "Allowed" })
+
+/** Every call is permitted, by a rule. No files are asked for. */
+const guards = (options: Guards.Options): Layer.Layer<never> =>
+  layerWith({ permissions: { rules: allowed }, ...options }) as Layer.Layer<never>
 
 const script = (
   actions: ReadonlyArray<ScriptedTool.Action>,
@@ -54,6 +60,7 @@ const around = (name: string, tool: ErasedTool.ErasedTool): ErasedTool.ErasedToo
 })
 
 const middlewares = {
+  permissions: Layer.provide(Permissions.layerWith({ rules: allowed }), Grants.layerMemory()),
   output: Output.layerWith({ limitBytes: 3 }),
   progress: Progress.layer,
   rates: RateLimits.layer({ scripted: { limit: 1_000_000, window: "1 day" } }),
@@ -90,8 +97,10 @@ describe("Guards", () => {
 
   it.effect("the law holds in every order of the middlewares", () =>
     Effect.gen(function* () {
-      const { telemetry, ...ordered } = middlewares
-      for (const order of orders(Object.values(ordered))) {
+      const { permissions, telemetry, ...ordered } = middlewares
+      // Every order with the fifth would be five times as many: it takes turns among the places.
+      const all = orders(Object.values(ordered)).map((order, index) => order.toSpliced(index % 5, 0, permissions))
+      for (const order of all) {
         for (const name of ["emits", "cleans"]) {
           const one = scripts[name]!
           const runtime = order
@@ -106,6 +115,36 @@ describe("Guards", () => {
         }
       }
     })
+  )
+
+  it.effect(
+    "by default what is compiled in and reads only runs; the rest is asked for, and refused where nobody is",
+    () =>
+      Effect.gen(function* () {
+        const { tool } = ScriptedTool.make(script([], succeed))
+        const reads = {
+          ...tool,
+          descriptor: { ...tool.descriptor, hints: { ...tool.descriptor.hints, readOnly: true } }
+        }
+        const tools = { writes: tool, reads, claims: { ...reads, isForeign: true } }
+        const ends = (options: Guards.Options, below: Layer.Layer<never> = Layer.empty, origin?: string) =>
+          Effect.gen(function* () {
+            const layer = Layer.provide(layerWith(options) as Layer.Layer<never>, below)
+            const { events } = yield* guarded(tools, layer, origin === undefined ? {} : { origin })
+            return yield* Effect.forEach(Object.keys(tools), (name) =>
+              Effect.map(Stream.runCollect(events(call(name, name))), (events) => {
+                const { result } = terminalEvent(events)
+                return result._tag === "Success" ? "ran" : result.error.reason._tag
+              })
+            )
+          })
+        const [no, ran] = ["PermissionDenied", "ran"]
+        assert.deepStrictEqual(yield* ends({}), [no, ran, no])
+        assert.deepStrictEqual(yield* ends({}, Layer.empty, "a plugin"), [no, no, no], "hints of others are claims")
+        assert.deepStrictEqual(yield* ends({}, Permission.layerAllowAll), [ran, ran, ran])
+        assert.deepStrictEqual(yield* ends({ permissions: { rules: allowed } }), [ran, ran, ran])
+        assert.deepStrictEqual(yield* ends({ permissions: false }), [ran, ran, ran])
+      })
   )
 
   it.effect("each can be turned off", () =>

@@ -175,18 +175,114 @@ describe("Permissions", () => {
       })
   )
 
+  describe("grants by pattern", () => {
+    const rules = (pattern: string | undefined, covers: ReadonlyArray<number>): Permissions.Judge => {
+      return ({ parameters }, granted) =>
+        Effect.succeed(
+          granted.includes("t(few)") && covers.includes((parameters as { readonly n: number }).n)
+            ? { _tag: "Allowed" }
+            : { _tag: "Undecided", why: [], pattern }
+        )
+    }
+    const runtime = (answer: Permission.Answer, questions: Array<Permission.Question>, pattern?: string) =>
+      guarded(
+        { t: succeeds, u: succeeds },
+        Layer.provide(guard({ rules: rules(pattern, [1, 2]) }), asking(answer, questions))
+      )
+    const grants = (extent: Permission.Extent): Permission.Answer => ({ _tag: "Allowed", extent, pattern: "t(few)" })
+
+    it.effect("hold for what the pattern covers, of this tool in this workspace, as long as they are granted for", () =>
+      Effect.gen(function* () {
+        for (const extent of ["once", "session", "always"] as const) {
+          const questions: Array<Permission.Question> = []
+          const { events } = yield* runtime(grants(extent), questions, "t(few)")
+          const inSession = (workspace: string, ...calls: ReadonlyArray<readonly [tool: string, n: number]>) =>
+            Effect.scoped(
+              Effect.flatMap(Session.make({ workspace }), (session) =>
+                Effect.forEach(calls, ([name, n]) =>
+                  Effect.provideService(
+                    Stream.runDrain(events(call(`${Math.random()}`, name, { n }))),
+                    Session.CurrentSession,
+                    session
+                  )
+                )
+              )
+            )
+          const asked: Array<number> = []
+          const ask = (...calls: Parameters<typeof inSession>) =>
+            Effect.andThen(
+              inSession(...calls),
+              Effect.sync(() => asked.push(questions.splice(0).length))
+            )
+          yield* ask("/ws", ["t", 1], ["t", 2], ["t", 1])
+          yield* ask("/ws", ["t", 1], ["t", 3], ["t", 3], ["u", 1])
+          yield* ask("/other", ["t", 1])
+          yield* TestClock.adjust("31 days")
+          yield* ask("/ws", ["t", 2])
+          assert.deepStrictEqual(
+            asked,
+            { once: [3, 4, 1, 1], session: [1, 4, 1, 1], always: [1, 3, 1, 1] }[extent],
+            extent
+          )
+        }
+      })
+    )
+
+    it.effect("show the pattern; one that was not shown is granted to nobody", () =>
+      Effect.gen(function* () {
+        for (const shown of [undefined, "t(one)"]) {
+          const questions: Array<Permission.Question> = []
+          const one = yield* runtime(grants("always"), questions, shown)
+          for (let i = 0; i < 2; i++) assert.deepStrictEqual(yield* run(one, { n: 1 }), [7])
+          assert.deepStrictEqual(
+            questions.map(({ pattern }) => pattern),
+            [shown, shown]
+          )
+        }
+      })
+    )
+
+    it.effect("are not asked about where a rule asks", () =>
+      Effect.gen(function* () {
+        const questions: Array<Permission.Question> = []
+        const rules = says({ _tag: "Asked", why: ["ask t"] })
+        const one = yield* guarded(
+          { t: succeeds },
+          Layer.provide(guard({ rules }), asking(grants("always"), questions))
+        )
+        for (let i = 0; i < 2; i++) yield* run(one)
+        assert.deepStrictEqual(
+          questions.map(({ pattern }) => pattern),
+          [undefined, undefined]
+        )
+      })
+    )
+  })
+
   it.effect("100 approvals answered out of order reach their own calls", () =>
     Effect.gen(function* () {
       const waiting = new Map<string, Deferred.Deferred<Permission.Answer>>()
-      const asks = Layer.succeed(Permission.Permission, ({ call }: Permission.Question) =>
+      const asks = Layer.succeed(Permission.Permission, ({ call, pattern }: Permission.Question) =>
         Effect.suspend(() => {
+          assert.strictEqual(pattern, `t(${call.callId})`)
           const answer = Deferred.makeUnsafe<Permission.Answer>()
           waiting.set(call.callId, answer)
           return Deferred.await(answer)
         })
       )
       const echo = erased("t", ({ n }) => ToolStream.succeed([n ?? 0]))
-      const { events } = yield* guarded({ t: echo }, Layer.provide(guard({}), asks))
+      // Hooks that answer in their own time, and not in the order in which they were asked.
+      const before: Hooks.Before = {
+        name: "slow",
+        ask: ({ call }) =>
+          Effect.as(
+            Effect.promise(() => new Promise((resolve) => setTimeout(resolve, Number(call.callId) % 7))),
+            { _tag: "Nothing" }
+          )
+      }
+      const rules: Permissions.Judge = ({ call }) =>
+        Effect.succeed({ _tag: "Undecided", why: [], pattern: `t(${call.callId})` })
+      const { events } = yield* guarded({ t: echo }, Layer.provide(guard({ before: [before], rules }), asks))
       const fibers = yield* Effect.forEach(
         Array.from({ length: 100 }, (_, n) => n),
         (n) => start(events(call(`${n}`, "t", { n })))
@@ -197,7 +293,13 @@ describe("Permissions", () => {
       // 37 and 100 have no common divisor: every one of them, in another order.
       for (let i = 0; i < 100; i++) {
         const n = (i * 37) % 100
-        yield* Deferred.succeed(waiting.get(`${n}`)!, n % 3 === 0 ? refuses(`${n}`) : yes("once"))
+        const answer: Permission.Answer =
+          n % 3 === 0
+            ? refuses(`${n}`)
+            : n % 3 === 1
+              ? yes("once")
+              : { _tag: "Allowed", extent: "session", pattern: `t(${n})` }
+        yield* Deferred.succeed(waiting.get(`${n}`)!, answer)
       }
       const ended = yield* Effect.forEach(fibers, (fiber) => Effect.map(Fiber.join(fiber), terminal))
       assert.deepStrictEqual(

@@ -56,7 +56,12 @@ export const programs: ReadonlyMap<string, Program> = new Map(
     bsdtar: tar,
     bundle: { words: ["exec", "config"] },
     "c++": gcc,
-    cargo: { words: ["run", "install"], before: ["-q", "-v", "--quiet", "--verbose"], long: ["--config"], form: /^\+/ },
+    cargo: {
+      words: ["run", "install"],
+      before: ["-q", "-v", "--quiet", "--verbose"],
+      long: ["--config", "--manifest-path"],
+      form: /^\+/
+    },
     cc: gcc,
     clang: gcc,
     "clang++": gcc,
@@ -110,6 +115,7 @@ export const programs: ReadonlyMap<string, Program> = new Map(
         "--exec-path",
         "--ext-diff",
         "--extcmd",
+        "--no-index",
         "--open-files-in-pager",
         "--output",
         "--output-directory",

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { createHash } from "node:crypto"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
@@ -101,6 +102,90 @@ describe("permissions of the command line", { timeout: 60_000 }, () => {
     assert.match((await explain("echo a; rm b")).stdout, /^denied: rm b is under deny bash\(rm \*\) \(.*:1:\d+\)/)
     assert.isFalse(fs.existsSync(path.join(workspace, "made.txt")))
     assert.strictEqual((await call("bash", { command: "echo a" })).status, 0)
+    remove()
+  })
+
+  it("a file of the workspace allows what the user has trusted by its hash, until it changes", async () => {
+    const { call, configuration, remove, rules, workspace } = folders()
+    const file = path.join(fs.realpathSync(workspace), ".toolstream", "permissions.json")
+    const trust = (...flags: ReadonlyArray<string>) =>
+      toolstream(["permissions", "trust", "--workspace", workspace, ...flags], { configuration })
+    const hash = () => createHash("sha256").update(fs.readFileSync(file)).digest("hex")
+    const none = await trust()
+    assert.strictEqual(none.status, 2)
+    assert.match(none.stderr, /has no \.toolstream\/permissions\.json\. There is nothing to trust/)
+    rules("workspace", '{ "allow": ["bash(id)"], "deny": ["bash(rm *)"] }')
+
+    const shown = await trust()
+    assert.strictEqual(shown.status, 2, "nobody is there to be asked")
+    assert.include(shown.stdout, `${file}\nSHA-256 ${hash()}\nIt is not trusted.\n`)
+    assert.include(shown.stdout, "In force, trusted or not:\n  deny bash(rm *) (1:36)\n")
+    assert.include(shown.stdout, "In force only if you trust it:\n  allow bash(id) (1:14)\n")
+    assert.match(shown.stderr, /--hash HASH/)
+    const other = await trust("--hash", hash().replace(/^./, "x"))
+    assert.strictEqual(other.status, 2)
+    assert.match(other.stderr, /is that of another file/)
+    const before = await call("bash", { command: "id" })
+    assert.strictEqual(before.status, 1)
+    assert.match(before.stderr, /1 allow of .* is left out, because anybody may have written it.*permissions trust/)
+
+    const trusted = await trust("--hash", hash())
+    assert.strictEqual(trusted.status, 0, trusted.stderr)
+    const kept = path.join(configuration, "toolstream", "trust.json")
+    assert.strictEqual(fs.statSync(kept).mode & 0o777, 0o600)
+    assert.deepStrictEqual(JSON.parse(fs.readFileSync(kept, "utf8")), { [file]: hash() })
+    const after = await call("bash", { command: "id" })
+    assert.strictEqual(after.status, 0, after.stderr)
+    assert.notMatch(after.stderr, /left out/)
+
+    fs.appendFileSync(file, " ")
+    const changed = await call("bash", { command: "id" })
+    assert.strictEqual(changed.status, 1)
+    assert.match(changed.stderr, /is left out, because it has changed since you trusted it/)
+    assert.match((await trust()).stdout, /It has changed since you trusted it, and is not trusted\./)
+    assert.strictEqual((await trust("--hash", hash())).status, 0)
+    assert.strictEqual((await call("bash", { command: "id" })).status, 0)
+    assert.strictEqual((await trust("--revoke")).status, 0)
+    assert.strictEqual((await call("bash", { command: "id" })).status, 1)
+    remove()
+  })
+
+  it("hooks are commands of the user, and of a workspace that is trusted with them", async () => {
+    const { call, configuration, remove, rules, workspace } = folders()
+    const says = (folder: string, name: string, answer: unknown) =>
+      fs.writeFileSync(path.join(folder, name), `#!/bin/sh\ncat >> ${name}.told\necho '${JSON.stringify(answer)}'\n`, {
+        mode: 0o755
+      })
+    says(path.join(configuration, "toolstream"), "own.sh", {
+      _tag: "Rewrite",
+      parameters: { command: "echo rewritten" }
+    })
+    rules(
+      "user",
+      '{ "before": [{ "name": "own", "tool": "bash", "command": ["./own.sh"] }], "allow": ["bash(echo *)"] }'
+    )
+    says(path.join(workspace, ".toolstream"), "found.sh", { _tag: "Deny", why: "as the workspace says" })
+    rules("workspace", '{ "before": [{ "name": "found", "command": ["./found.sh"] }] }')
+    const first = await call("bash", { command: "id" })
+    assert.strictEqual(first.status, 0, first.stderr)
+    assert.match(first.stdout, /^rewritten\n/)
+    assert.match(first.stderr, /1 hook of .* is left out, because anybody may have written it/)
+    assert.isTrue(fs.existsSync(path.join(workspace, "own.sh.told")))
+    assert.isFalse(fs.existsSync(path.join(workspace, "found.sh.told")), "what is not trusted is not run")
+    const hash = createHash("sha256")
+      .update(fs.readFileSync(path.join(workspace, ".toolstream", "permissions.json")))
+      .digest("hex")
+    const trusted = await toolstream(["permissions", "trust", "--workspace", workspace, "--hash", hash], {
+      configuration
+    })
+    assert.match(trusted.stdout, /before \*: the hook found, \["\/.*found\.sh"\].*\n.*not part of the hash/)
+    const second = await call("bash", { command: "id" })
+    assert.strictEqual(second.status, 1)
+    assert.match(second.stderr, /Not permitted by the hook found: as the workspace says/)
+    const explained = await toolstream(["permissions", "bash", '{"command":"id"}', "--workspace", workspace], {
+      configuration
+    })
+    assert.match(explained.stdout, /^asked first: the hook own \(.*:1:\d+\)\nasked first: the hook found \(/)
     remove()
   })
 })

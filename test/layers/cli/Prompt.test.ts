@@ -10,12 +10,13 @@ import { StandardStreams } from "../../../layers/node/StandardStreams.ts"
 import { Questions } from "../../../src/Questions.ts"
 import { Permission, type Question } from "../../../src/Permission.ts"
 
-const question = (id: string): Question => ({
+const question = (id: string, pattern?: string): Question => ({
   call: { callId: id, sessionId: "1", externalId: id, name: "bash", parameters: {} },
   title: "Run a shell command",
   text: `echo ${id}`,
   why: ["no rule allows it"],
-  parametersHash: ""
+  parametersHash: "",
+  pattern
 })
 
 /** Somebody who types, and sees what is said. */
@@ -30,8 +31,8 @@ const terminal = Effect.gen(function* () {
   const context = yield* Layer.build(
     Layer.provide(Layer.merge(Prompt.layer, Prompt.questions), [streams, Stdio.layerTest({ stdin })])
   )
-  const ask = (id: string) =>
-    Effect.forkChild(Effect.flatMap(Effect.provideContext(Permission, context), (ask) => ask(question(id))))
+  const ask = (id: string, pattern?: string) =>
+    Effect.forkChild(Effect.flatMap(Effect.provideContext(Permission, context), (ask) => ask(question(id, pattern))))
   const wonder = (text: string, options: ReadonlyArray<string>) =>
     Effect.forkChild(
       Effect.flatMap(Effect.provideContext(Questions, context), (ask) => {
@@ -66,6 +67,30 @@ describe("Prompt", () => {
         { _tag: "Denied", by: "the user", why: "too early" }
       ])
       assert.include(said.join(""), "no rule allows it")
+    })
+  )
+
+  it.live("shows a pattern that can be granted, and takes none that was not shown", () =>
+    Effect.gen(function* () {
+      const { ask, said, type, until } = yield* terminal
+      const pattern = "bash(echo *)"
+      for (const [answer, extent] of [
+        ["sp", "session"],
+        ["AP", "always"]
+      ] as const) {
+        const fiber = yield* ask(answer, pattern)
+        yield* until((said) => said.includes(`echo ${answer}\n`) && said.includes(`all that is ${pattern}`))
+        yield* type(`${answer}\n`)
+        assert.deepStrictEqual(yield* Fiber.join(fiber), { _tag: "Allowed", extent, pattern })
+      }
+      said.length = 0
+      const fiber = yield* ask("without")
+      yield* until((said) => said.includes("echo without\n"))
+      yield* type("ap\n")
+      yield* until((said) => said.includes("y, s, a, or n and a reason: "))
+      assert.notInclude(said.join(""), "all that is")
+      yield* type("y\n")
+      assert.deepStrictEqual(yield* Fiber.join(fiber), { _tag: "Allowed", extent: "once" })
     })
   )
 

@@ -51,6 +51,28 @@ describe("GrantFile", () => {
     })
   )
 
+  it.effect("keeps patterns, by tool and workspace, as long as it keeps anything", () =>
+    Effect.gen(function* () {
+      const { start } = yield* folder
+      const session = yield* Session.make({ workspace: "/ws" })
+      const elsewhere = yield* Session.make({ workspace: "/other" })
+      const first = yield* start
+      const pattern = { tool: "bash", workspace: "/ws", pattern: "bash(git log *)" }
+      yield* first.add({ ...pattern, pattern: "bash(ls *)" }, "session", session)
+      yield* first.add({ ...pattern, pattern: "bash(id *)" }, "once", session)
+      yield* first.add(pattern, "always", session)
+      assert.deepStrictEqual(yield* first.patterns("bash", session), ["bash(ls *)", "bash(git log *)"])
+      const second = yield* start
+      assert.deepStrictEqual(yield* second.patterns("bash", session), ["bash(git log *)"])
+      assert.deepStrictEqual(yield* second.patterns("monitor", session), [])
+      assert.deepStrictEqual(yield* second.patterns("bash", elsewhere), [])
+      yield* TestClock.adjust("31 days")
+      assert.deepStrictEqual(yield* second.patterns("bash", session), [])
+      assert.deepStrictEqual(yield* (yield* start).patterns("bash", session), [])
+      assert.deepStrictEqual(yield* first.patterns("bash", session), ["bash(ls *)"], "the session goes on")
+    })
+  )
+
   it.effect("a line that was cut off grants nothing, and takes no other along", () =>
     Effect.gen(function* () {
       const { file, start } = yield* folder

@@ -5,10 +5,12 @@ import * as RuleFiles from "../../../layers/permissions/RuleFiles.ts"
 
 const parse = (text: string) => RuleFiles.parse(text, { source: "rules.json" })
 
-const rules = (text: string) => {
+const contents = (text: string) => {
   const parsed = parse(text)
   return Result.isSuccess(parsed) ? parsed.success : assert.fail(parsed.failure.message)
 }
+
+const rules = (text: string) => contents(text).rules
 
 const message = (text: string) => {
   const parsed = parse(text)
@@ -54,9 +56,9 @@ describe("a file of rules", () => {
     ["[]", '1:1: Expected object; write lists of rules, as in "deny": ["bash(rm *)"].'],
     ['{\n  "deny": "rm"\n}', '2:3: Expected array; write lists of rules, as in "deny": ["bash(rm *)"].'],
     ['{"deny": ["a", 1]}', '1:16: Expected string; write lists of rules, as in "deny": ["bash(rm *)"].'],
-    ['{"deny": [],\n "denied": []}', '2:2: there is no "denied" here; use allow, ask, deny.'],
-    ['{"x": 1}', '1:2: there is no "x" here; use allow, ask, deny.'],
-    ['{"__proto__": {"deny": []}}', '1:2: there is no "__proto__" here; use allow, ask, deny.'],
+    ['{"deny": [],\n "denied": []}', '2:2: there is no "denied" here; use allow, ask, deny, before, after.'],
+    ['{"x": 1}', '1:2: there is no "x" here; use allow, ask, deny, before, after.'],
+    ['{"__proto__": {"deny": []}}', '1:2: there is no "__proto__" here; use allow, ask, deny, before, after.'],
     [`${"[".repeat(50)}`, "1:34: it is nested too deeply."]
   ])("%j is not valid, and says where", (text, expected) => {
     assert.strictEqual(message(text), `rules.json:${expected} None of its rules is in force.`)
@@ -73,6 +75,56 @@ describe("a file of rules", () => {
     assert.include(message('{"deny": ["bash(rm *)"], "allow": ["bash("]}'), "rules.json:1:")
   })
 
+  it("holds hooks, which know where they stand", () => {
+    const text = `{
+  "before": [
+    { "name": "branch", "tool": "bash", "command": ["./no-push.py", "--quiet"], "timeoutMs": 2000 },
+    { "name": "all", "command": ["check"] }
+  ],
+  "after": [{ "name": "lint", "tool": "*_file", "command": ["./lint.sh"] }]
+}`
+    assert.deepStrictEqual(contents(text).hooks, [
+      {
+        when: "before",
+        name: "branch",
+        tool: "bash",
+        command: ["./no-push.py", "--quiet"],
+        timeoutMs: 2000,
+        position: { source: "rules.json", line: 3, column: 5 }
+      },
+      { when: "before", name: "all", command: ["check"], position: { source: "rules.json", line: 4, column: 5 } },
+      {
+        when: "after",
+        name: "lint",
+        tool: "*_file",
+        command: ["./lint.sh"],
+        position: { source: "rules.json", line: 6, column: 13 }
+      }
+    ])
+  })
+
+  it.each([
+    ['{"before": {}}', "1:2: Expected array"],
+    ['{"before": ["x.sh"]}', "1:13: Expected object"],
+    ['{"after": [{"name": "x"}]}', "1:12: command: Missing key"],
+    ['{"after": [{"command": ["x"]}]}', "1:12: name: Missing key"],
+    ['{"before": [{"name": "x", "command": "x.sh"}]}', "1:27: command: Expected array"],
+    ['{"before": [{"name": "x", "command": []}]}', "1:38: command: Missing key"],
+    ['{"before": [{"name": "x", "command": ["x", 1]}]}', "1:44: command: Expected string"],
+    [
+      '{"before": [{"name": "x",\n "command": ["x"], "timeoutMs": 0}]}',
+      "2:20: timeoutMs: Expected a value between 1 and 2147483647"
+    ],
+    [
+      '{"before": [{"name": "x",\n "command": ["x"], "timeout": 9}]}',
+      '2:20: there is no "timeout" in a hook; use name, tool, command, timeoutMs'
+    ],
+    ['{"before": [{"name": "x", "command": ["x"], "tool": "bash(ls)"}]}', "1:45: a hook is for a tool as a whole"],
+    ['{"before": [{"name": "x", "command": ["x"], "tool": "ba sh"}]}', "1:45: the rule ba sh is not valid"]
+  ])("of which a hook is wrong is not valid: %s", (text, expected) => {
+    assert.include(message(text), `rules.json:${expected}`)
+  })
+
   it("that is too long is not read", () => {
     assert.include(message(" ".repeat(1_000_001)), "1:1: it has 1000001 UTF-16 code units, at most 1000000 are read")
   })
@@ -83,7 +135,7 @@ describe("rules from several files", () => {
     origin,
     file,
     hash,
-    rules: rules(text)
+    ...contents(text)
   })
   const user = source("user", "/home/me/rules.json", "u", '{"allow": ["read_file"], "deny": ["bash(rm *)"]}')
   const found = source("workspace", "/ws/rules.json", "w", '{"allow": ["bash"], "ask": ["grep"], "deny": ["glob"]}')
@@ -94,7 +146,7 @@ describe("rules from several files", () => {
     const merged = RuleFiles.merge([user, found], new Map())
     assert.deepStrictEqual(texts(merged), [["bash(rm *)", "glob"], ["grep"], ["read_file"]])
     assert.deepStrictEqual(
-      merged.untrusted.map(({ text }) => text),
+      merged.untrusted.rules.map(({ text }) => text),
       ["bash"]
     )
   })
@@ -104,6 +156,29 @@ describe("rules from several files", () => {
     assert.deepStrictEqual(merged(new Map([["/ws/rules.json", "w"]]))?.toSorted(), ["bash", "read_file"])
     assert.deepStrictEqual(merged(new Map([["/ws/rules.json", "another"]])), ["read_file"])
     assert.deepStrictEqual(merged(new Map([["/other/rules.json", "w"]])), ["read_file"])
+  })
+
+  it("have hooks in the order in which they stand, those of a workspace if it is trusted with what it says", () => {
+    const hook = (name: string) => `{"before": [{"name": "${name}", "command": ["x"]}]}`
+    const sources = [
+      source("user", "/home/me/rules.json", "u", hook("own")),
+      source("workspace", "/ws", "w", hook("ws"))
+    ]
+    const names = (trust: RuleFiles.Trust) => {
+      const { hooks, untrusted } = RuleFiles.merge(sources, trust)
+      return [hooks, untrusted.hooks].map((hooks) => hooks.map(({ name }) => name))
+    }
+    assert.deepStrictEqual(names(new Map()), [["own"], ["ws"]])
+    assert.deepStrictEqual(names(new Map([["/ws", "what it said before"]])), [["own"], ["ws"]])
+    assert.deepStrictEqual(names(new Map([["/ws", "w"]])), [["own", "ws"], []])
+  })
+
+  it("say how they stand", () => {
+    const standing = (trust: RuleFiles.Trust) => RuleFiles.standing(found, trust)
+    assert.strictEqual(standing(new Map()), "unknown")
+    assert.strictEqual(standing(new Map([["/ws/rules.json", "another"]])), "changed")
+    assert.strictEqual(standing(new Map([["/ws/rules.json", "w"]])), "trusted")
+    assert.strictEqual(RuleFiles.standing(user, new Map()), "trusted")
   })
 
   it.effect("are told apart by the hash of what they say", () =>

@@ -22,7 +22,7 @@ const judging = Effect.fnUntraced(function* (texts: ReadonlyArray<string>) {
   const session = yield* Session.make({ workspace: path.join(root, "link") })
   const decide = yield* RuleVerdict.make({ rules: rules(texts), home: "/home/me" })
   return (name: string, parameters: unknown) =>
-    Effect.map(decide({ tool: { ...erased(name, succeeds) }, parameters, session }), (decision) => [
+    Effect.map(decide({ tool: { ...erased(name, succeeds) }, parameters, session }, []), ({ decision }) => [
       decision._tag,
       ...Decision.explain(decision)
     ])

@@ -30,7 +30,8 @@ const bash = (script: string, more: Partial<CommandHooks.CommandHook> = {}): Com
 
 const printing = (answer: unknown) => bash(`cat > /dev/null; printf '%s' '${JSON.stringify(answer)}'`)
 
-const echo = erased("t", ({ n }) => ToolStream.succeed([n ?? 0]))
+/** To end what a hook has started takes a busy machine some time. */
+const echo = erased("t", ({ n }) => ToolStream.succeed([n ?? 0]), { grace: 10_000 })
 
 interface Hooks {
   readonly before?: ReadonlyArray<CommandHooks.CommandHook>

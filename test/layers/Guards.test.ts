@@ -74,7 +74,7 @@ const orders = <A>(items: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
     ? [items]
     : items.flatMap((item, i) => orders([...items.slice(0, i), ...items.slice(i + 1)]).map((rest) => [item, ...rest]))
 
-describe("Guards", () => {
+describe("Guards", { timeout: 60_000 }, () => {
   for (const [name, one] of Object.entries(scripts)) {
     it.effect(`a tool keeps the law through the whole stack: ${name}`, () =>
       Effect.gen(function* () {

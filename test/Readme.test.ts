@@ -18,11 +18,11 @@ const run = (code: string) =>
     cwd: root,
     input: code,
     encoding: "utf8",
-    timeout: 30_000
+    timeout: 90_000
   })
 
 describe("README", () => {
-  it("its program runs: progress, then one terminal, and a tool that keeps the law", { timeout: 30_000 }, () => {
+  it("its program runs: progress, then one terminal, and a tool that keeps the law", { timeout: 100_000 }, () => {
     const { status, stderr, stdout } = run(
       `${program}\nawait Effect.runPromise(program)\nconsole.log(Object.keys(await Effect.runPromise(report)).length > 0)`
     )

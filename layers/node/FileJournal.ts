@@ -1,0 +1,29 @@
+/**
+ * A journal in a folder of files.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type * as Journal from "../../src/Journal.ts"
+import * as Files from "../journal/FileJournal.ts"
+import type { StorageError } from "../journal/Storage.ts"
+import * as JournalFolder from "./internal/JournalFolder.ts"
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options extends Files.Options {
+  /** Made, with what it is in, if it is not there. */
+  readonly directory: string
+}
+
+/**
+ * The journal, until the scope closes.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = ({ directory, ...options }: Options): Effect.Effect<Journal.Service, StorageError, Scope.Scope> =>
+  Effect.flatMap(JournalFolder.open(directory), (storage) => Files.make(storage, options))

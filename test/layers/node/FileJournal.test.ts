@@ -1,0 +1,57 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Stream from "effect/Stream"
+import * as fs from "node:fs"
+import * as os from "node:os"
+import * as path from "node:path"
+import * as FileJournal from "../../../layers/node/FileJournal.ts"
+import { accepted, decoded, progress, started, terminal } from "../journal/Entries.ts"
+
+const temporary = Effect.acquireRelease(
+  Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "toolstream-journal-"))),
+  (directory) => Effect.sync(() => fs.rmSync(directory, { recursive: true, force: true }))
+)
+
+describe("FileJournal", () => {
+  it.live("keeps what it is given, and tells it again", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const directory = path.join(yield* temporary, "a", "b")
+        const first = Effect.gen(function* () {
+          const journal = yield* FileJournal.make({ directory, progress: "full" })
+          yield* journal.write(accepted("1", "s"), "buffered")
+          const following = yield* Effect.forkChild(Stream.runCollect(journal.events("1")))
+          yield* journal.write(decoded("1"), "buffered")
+          yield* journal.write(started("1"), "durable")
+          yield* journal.write(progress("1", 0, "a"), "buffered")
+          yield* journal.write(progress("1", 1, "b"), "buffered")
+          yield* journal.write(terminal("1", "ü\n"), "durable")
+          const again = yield* Effect.flip(journal.write(terminal("1"), "durable"))
+          assert.strictEqual(again.reason, "Settled")
+          yield* journal.write(accepted("2", "s"), "durable")
+          return yield* Fiber.join(following)
+        })
+        const told = yield* Effect.scoped(first)
+        assert.deepStrictEqual(told, [progress("1", 0, "a"), progress("1", 1, "b"), terminal("1", "ü\n")])
+        assert.strictEqual(fs.statSync(directory).mode & 0o777, 0o700)
+        for (const name of fs.readdirSync(directory)) {
+          assert.strictEqual(fs.statSync(path.join(directory, name)).mode & 0o777, 0o600)
+        }
+
+        const journal = yield* FileJournal.make({ directory })
+        assert.deepStrictEqual(yield* Stream.runCollect(journal.events("1", 1)), [
+          progress("1", 1, "b"),
+          terminal("1", "ü\n")
+        ])
+        assert.deepStrictEqual(yield* journal.claim, [{ accepted: accepted("2", "s"), nextSeq: 0 }])
+        assert.deepStrictEqual(yield* journal.claim, [])
+        yield* journal.write(terminal("2"), "durable")
+        assert.deepStrictEqual(yield* Stream.runCollect(journal.events("2")), [terminal("2")])
+        const unknown = yield* Effect.exit(Stream.runCollect(journal.events("3")))
+        assert.isTrue(Exit.isFailure(unknown))
+      })
+    )
+  )
+})

@@ -129,10 +129,10 @@ class Sessions {
 
   /** A call that is not open here. */
   private stranger(callId: string): Effect.Effect<never, Journal.JournalError> {
-    return Effect.flatMap(Effect.mapError(Find.session(this.storage, callId), this.toJournalError), (session) =>
-      session === undefined
+    return Effect.flatMap(Effect.mapError(Find.beginning(this.storage, callId), this.toJournalError), (found) =>
+      found === undefined
         ? failed("Unknown", `it has no call ${callId}`)
-        : this.writers.has(session)
+        : this.writers.has(found.session)
           ? settled(callId)
           : failed("Unknown", `the call ${callId} is not this process's`)
     )
@@ -144,13 +144,17 @@ class Sessions {
   ): Effect.Effect<Stream.Stream<Journal.Kept, Journal.JournalError>, Journal.JournalError> {
     return Effect.gen({ self: this }, function* () {
       if (this.closed) return yield* failed("Closed", "it has been closed")
-      const session =
-        this.calls.get(callId)?.name ??
-        (yield* Effect.mapError(Find.session(this.storage, callId), this.toJournalError))
-      if (session === undefined) return yield* failed("Unknown", `it has no call ${callId}`)
+      const open = this.calls.get(callId)
+      const found =
+        open === undefined
+          ? yield* Effect.mapError(Find.beginning(this.storage, callId), this.toJournalError)
+          : { session: open.name, last: undefined }
+      if (found === undefined) return yield* failed("Unknown", `it has no call ${callId}`)
+      const { last: begins, session } = found
       return Tail.events({
         storage: this.storage,
         session,
+        begins,
         callId,
         from,
         writer: () => this.writers.get(session),

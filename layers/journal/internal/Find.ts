@@ -10,19 +10,20 @@ import * as Scan from "./Scan.ts"
 import * as Segment from "./Segment.ts"
 
 /**
- * The name of the session that accepted a call. Undefined, if none has.
+ * The segment that has the beginning of a call. Undefined, if none has.
  *
  * @internal
  */
-export const session = Effect.fnUntraced(function* (storage: Storage, callId: string) {
+export const beginning = Effect.fnUntraced(function* (storage: Storage, callId: string) {
   const names = yield* storage.list()
   for (const session of Segment.sessions(names)) {
-    if (yield* hasCall(storage, session, callId)) return session
+    const found = yield* inSession(storage, session, callId)
+    if (found !== undefined) return found
   }
   return undefined
 })
 
-const hasCall = Effect.fnUntraced(function* (storage: Storage, session: string, callId: string) {
+const inSession = Effect.fnUntraced(function* (storage: Storage, session: string, callId: string) {
   /** A segment that was removed while this looked: what stands for it has not been looked at. */
   for (let attempts = 0; attempts < 3; attempts++) {
     const { live } = Segment.of(session, yield* storage.list())
@@ -31,12 +32,12 @@ const hasCall = Effect.fnUntraced(function* (storage: Storage, session: string, 
       const found = yield* contains(storage, segment, callId).pipe(
         Effect.catch((error) => (error.code === "ENOENT" ? Effect.succeed(undefined) : Effect.fail(error)))
       )
-      if (found === true) return true
+      if (found === true) return segment
       missing ||= found === undefined
     }
-    if (!missing) return false
+    if (!missing) return undefined
   }
-  return false
+  return undefined
 })
 
 const contains = (

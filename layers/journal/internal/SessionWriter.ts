@@ -83,7 +83,7 @@ export class SessionWriter {
   private readonly open = new Set<string>()
   /** Of calls whose terminal is on its way. */
   readonly ending = new Set<string>()
-  /** Which segment each reader is at: compaction leaves it, and what comes after it, alone. */
+  /** The first segment that each reader has not read: compaction leaves it, and what comes after it, alone. */
   private readonly readers = new Map<object, number>()
   private readonly replacing = Semaphore.makeUnsafe(1)
   /** Opened by a claim, and nothing else: closed with its last call. */
@@ -251,7 +251,7 @@ export class SessionWriter {
     })
   }
 
-  /** From here on what it reads stays as it is, from this segment on. */
+  /** From now on what it has to read stays as it is, from this segment on. */
   reads(reader: object, segment: number): Effect.Effect<void> {
     return this.replacing.withPermits(1)(Effect.sync(() => void this.readers.set(reader, segment)))
   }
@@ -336,22 +336,23 @@ export class SessionWriter {
     })
   })
 
+  /** What failed is taken back before anybody is told that it did: others read this file. */
   private refuse(batch: ReadonlyArray<Pending>, exit: Exit.Failure<void, Journal.JournalError>): Effect.Effect<void> {
-    const kept = batch.filter((one) => one.waiter === undefined || !isRefusable(one))
-    for (const one of batch) {
-      if (one.waiter === undefined || one.tag !== "Accepted") continue
-      this.open.delete(one.callId)
-      this.calls.delete(one.callId)
-    }
-    this.pending = [...kept, ...this.pending]
-    this.pendingBytes = this.pending.reduce((bytes, { line }) => bytes + line.length, 0)
-    for (const one of batch) {
-      const { waiter } = one
-      one.waiter = undefined
-      waiter?.(exit)
-    }
-    // Now, though it is done again before anything is written: others read this file.
-    return Effect.ignore(this.restore)
+    return Effect.map(Effect.ignore(this.restore), () => {
+      const kept = batch.filter((one) => one.waiter === undefined || !isRefusable(one))
+      this.pending = [...kept, ...this.pending]
+      this.pendingBytes = this.pending.reduce((bytes, { line }) => bytes + line.length, 0)
+      for (const one of batch) {
+        const { waiter } = one
+        if (waiter === undefined) continue
+        if (one.tag === "Accepted") {
+          this.open.delete(one.callId)
+          this.calls.delete(one.callId)
+        }
+        one.waiter = undefined
+        waiter(exit)
+      }
+    })
   }
 
   private wake(): void {
@@ -380,7 +381,10 @@ export class SessionWriter {
       this.dirty = true
       yield* writeFully(current.file, current.good, bytes)
       yield* current.file.sync()
-      if (current.fresh) yield* storage.syncFolder()
+      if (current.fresh) {
+        yield* storage.syncFolder()
+        this.compact()
+      }
       current.fresh = false
       current.good += bytes.length
       this.dirty = false
@@ -408,10 +412,7 @@ export class SessionWriter {
       const current: Current = { file: yield* this.storage.open(name, "write"), good: 0, fresh: true }
       this.current = current
       this.number++
-      if (full !== undefined) {
-        yield* full.file.close()
-        this.compact()
-      }
+      if (full !== undefined) yield* full.file.close()
       return current
     })
   }
@@ -436,22 +437,21 @@ export class SessionWriter {
   /** Beside the writing: of segments that are not written to any more. */
   private compact(): void {
     if (this.compacting !== undefined) return
-    this.compacting = Effect.runForkWith(this.context)(
-      Compaction.run(this.storage, this.name, {
-        before: () => this.neededFrom,
-        alone: (last, effect) =>
-          this.replacing.withPermits(1)(Effect.suspend(() => (last < this.neededFrom ? effect : Effect.void))),
-        keepMs: this.limits.keepMs,
-        keepBytes: this.limits.keepBytes
-      }).pipe(
-        Effect.catchCause((cause) => Effect.logWarning(`the journal ${this.storage.folder} was not compacted`, cause)),
-        Effect.ensuring(
-          Effect.sync(() => {
-            this.compacting = undefined
-          })
-        )
+    const compacted = Compaction.run(this.storage, this.name, {
+      before: () => this.neededFrom,
+      alone: (last, effect) =>
+        this.replacing.withPermits(1)(Effect.suspend(() => (last < this.neededFrom ? effect : Effect.void))),
+      keepMs: this.limits.keepMs,
+      keepBytes: this.limits.keepBytes
+    }).pipe(
+      Effect.catchCause((cause) => Effect.logWarning(`the journal ${this.storage.folder} was not compacted`, cause)),
+      Effect.ensuring(
+        Effect.sync(() => {
+          this.compacting = undefined
+        })
       )
     )
+    this.compacting = Effect.runForkWith(this.context)(Effect.andThen(Effect.yieldNow, compacted))
   }
 }
 

@@ -30,6 +30,8 @@ import { type SessionWriter, toJournalError } from "./SessionWriter.ts"
 export interface Options {
   readonly storage: Storage
   readonly session: string
+  /** The number of the segment that has its beginning. Undefined, if it has been accepted, and may not be there yet. */
+  readonly begins: number | undefined
   readonly callId: string
   readonly from: number
   /** The writer, while it is one of this process. */
@@ -43,6 +45,7 @@ export const events = (options: Options): Stream.Stream<Journal.Kept, Journal.Jo
     Effect.gen(function* () {
       const tail = new Tail(options)
       yield* Effect.addFinalizer(() => tail.leave)
+      yield* tail.register(options.writer())
       tail.awaitForeign = yield* options.storage.watch()
       return tail.pull
     })
@@ -61,7 +64,9 @@ class Tail {
   private splitter = new Line.Splitter(0)
   /** The `seq` to be told next. */
   private next: number
+  /** It is past the beginning of the call, and where that was. */
   private accepted = false
+  private begins: number
   private ended = false
   /** Where lines are that were not what they should be, after a second look. */
   private readonly suspects = new Set<number>()
@@ -70,6 +75,7 @@ class Tail {
   constructor(options: Options) {
     this.options = options
     this.next = options.from
+    this.begins = options.begins ?? Infinity
   }
 
   readonly leave: Effect.Effect<void> = Effect.suspend(() => {
@@ -94,16 +100,22 @@ class Tail {
     )
   })
 
+  /** From now on nothing goes that it has not read. */
+  register(writer: SessionWriter | undefined): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (writer === this.registered) return Effect.void
+      this.registered?.readNoMore(this)
+      this.registered = writer
+      return writer?.reads(this, this.done + 1) ?? Effect.void
+    })
+  }
+
   /** Reads a piece. `more`: there may be something else to read at once. */
   private look(
     writer: SessionWriter | undefined
   ): Effect.Effect<{ readonly entries: Look; readonly more: boolean }, StorageError | Journal.JournalError> {
     return Effect.gen({ self: this }, function* () {
-      if (writer !== this.registered) {
-        this.registered?.readNoMore(this)
-        this.registered = writer
-        if (writer !== undefined) yield* writer.reads(this, this.done)
-      }
+      yield* this.register(writer)
       // Before the look at the file: if there is one after it, it is complete.
       const following = this.file === undefined || writer === undefined ? yield* this.following : undefined
       if (this.file === undefined) {
@@ -156,13 +168,10 @@ class Tail {
       this.segment = undefined
       this.suspects.clear()
       if (file !== undefined) yield* file.close()
-      if (registered !== undefined) yield* registered.reads(this, segment.last)
-      if (!this.accepted && this.entered) return yield* gone(this.options.callId)
+      if (registered !== undefined) yield* registered.reads(this, segment.last + 1)
+      if (!this.accepted && this.begins <= segment.last) return yield* gone(this.options.callId)
     })
   }
-
-  /** It has been at the call's beginning, whether or not that is there any more. */
-  private entered = false
 
   private read(
     file: File,
@@ -204,7 +213,7 @@ class Tail {
     if (subject?.callId !== this.options.callId) return Effect.succeed(undefined)
     if (subject.tag === "Accepted") {
       this.accepted = true
-      this.entered = true
+      this.begins = Math.min(this.begins, this.segment?.last ?? Infinity)
     }
     if (!this.accepted || !isKept(subject.tag)) return Effect.succeed(undefined)
     return Journal.fromJson(Line.parse(Line.entryOf(line))).pipe(

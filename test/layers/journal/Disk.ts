@@ -4,12 +4,15 @@
  * Bytes of a file and changes of names are kept apart: each has what every process sees, and what a loss of power leaves.
  */
 import * as Effect from "effect/Effect"
+import * as Latch from "effect/Latch"
 import * as zlib from "node:zlib"
 import { type Left, Locked, type Storage, StorageError } from "../../../layers/journal/Storage.ts"
 
 interface Inode {
   bytes: Uint8Array
   durable: Uint8Array
+  /** What makes the one of the other. A sync that fails forgets it: the system will not try it again. */
+  changes: Array<(bytes: Uint8Array) => Uint8Array>
 }
 
 /** A change of names that was not synced. */
@@ -23,7 +26,7 @@ export type Remains = ReadonlyMap<string, Uint8Array>
 
 export type Kind = "create" | "write" | "truncate" | "sync" | "rename" | "remove" | "syncFolder"
 
-/** What becomes of one operation. `short`: half is written, and the next one fails. */
+/** What becomes of one operation. `short`: half is written, without a word. */
 export type Fault = "ENOSPC" | "EIO" | "short"
 
 export interface Options {
@@ -48,6 +51,15 @@ const site = (): string =>
       .join("\n")
   )?.[1] ?? "unknown"
 
+const writing = (offset: number, written: Uint8Array) => (bytes: Uint8Array) => {
+  const next = new Uint8Array(Math.max(bytes.length, offset + written.length))
+  next.set(bytes)
+  next.set(written, offset)
+  return next
+}
+
+const cutting = (length: number) => (bytes: Uint8Array) => bytes.slice(0, length)
+
 const apply = (names: Map<string, Inode>, change: Change): void => {
   switch (change.kind) {
     case "link":
@@ -66,6 +78,8 @@ export class Disk {
   /** The syncs that were asked for. */
   readonly sites = new Set<string>()
   operations = 0
+  /** By their kind. */
+  readonly count: Partial<Record<Kind, number>> = {}
   options: Options
   private names = new Map<string, Inode>()
   private durableNames = new Map<string, Inode>()
@@ -73,11 +87,12 @@ export class Disk {
   private readonly locks = new Map<string, { readonly process: object; state: Left | "held" }>()
   private readonly dead = new WeakSet<object>()
   private short = false
+  private readonly changed = Latch.makeUnsafe(false)
 
   constructor(options: Options = {}, files: Remains = new Map()) {
     this.options = options
     for (const [name, bytes] of files) {
-      const inode = { bytes, durable: bytes }
+      const inode = { bytes, durable: bytes, changes: [] }
       this.names.set(name, inode)
       this.durableNames.set(name, inode)
     }
@@ -108,21 +123,23 @@ export class Disk {
   /** For one process. */
   storage(process: object = {}): Storage {
     const disk = this
-    const act = <A>(kind: Kind, run: () => A): Effect.Effect<A, StorageError> =>
+    const act = <A>(kind: Kind, run: () => A, onFault = () => {}): Effect.Effect<A, StorageError> =>
       Effect.gen(function* () {
         for (let turns = disk.options.turns?.(process) ?? 0; turns > 0; turns--) yield* Effect.yieldNow
         if (disk.dead.has(process)) return yield* Effect.never
         const operation = disk.operations++
-        const fault = disk.short ? "EIO" : disk.options.fault?.(operation, kind)
-        disk.short = false
-        if (fault === "short" && kind === "write") disk.short = true
-        else if (fault !== undefined && fault !== "short") {
+        const fault = disk.options.fault?.(operation, kind)
+        disk.short = fault === "short"
+        if (fault !== undefined && fault !== "short") {
+          onFault()
           disk.options.after?.(operation)
           return yield* new StorageError({ code: fault, doing: kind })
         }
         const value = run()
+        disk.count[kind] = (disk.count[kind] ?? 0) + 1
         disk.options.after?.(operation)
         if (disk.dead.has(process)) return yield* Effect.never
+        yield* disk.changed.release
         return value
       })
     const look = <A>(run: () => A) => Effect.suspend(() => (disk.dead.has(process) ? Effect.never : Effect.sync(run)))
@@ -162,30 +179,35 @@ export class Disk {
           if (found === undefined && mode === "read") {
             return yield* new StorageError({ code: "ENOENT", doing: "opening" })
           }
-          const inode = found ?? { bytes: empty, durable: empty }
+          const inode = found ?? { bytes: empty, durable: empty, changes: [] }
           if (found === undefined) yield* act("create", () => change({ kind: "link", name, inode }))
+          let broken = false
+          const alter = (change: (bytes: Uint8Array) => Uint8Array) => {
+            inode.bytes = change(inode.bytes)
+            inode.changes.push(change)
+          }
           return {
             size: () => look(() => inode.bytes.length),
             read: (offset, length) => look(() => inode.bytes.slice(offset, offset + length)),
             write: (offset, bytes) =>
               act("write", () => {
                 const written = disk.short ? bytes.subarray(0, Math.ceil(bytes.length / 2)) : bytes
-                const next = new Uint8Array(Math.max(inode.bytes.length, offset + written.length))
-                next.set(inode.bytes)
-                next.set(written, offset)
-                inode.bytes = next
+                alter(writing(offset, written))
                 return written.length
               }),
-            truncate: (length) =>
-              act("truncate", () => {
-                inode.bytes = inode.bytes.slice(0, length)
-              }),
+            truncate: (length) => act("truncate", () => alter(cutting(length))),
             sync: () =>
               act(
                 "sync",
                 synced(() => {
-                  inode.durable = inode.bytes
-                })
+                  // Whatever this descriptor says after it once said no.
+                  if (!broken) inode.durable = inode.changes.reduce((bytes, change) => change(bytes), inode.durable)
+                  inode.changes = []
+                }),
+                () => {
+                  broken = true
+                  inode.changes = []
+                }
               ),
             close: () => Effect.void
           }
@@ -211,7 +233,17 @@ export class Disk {
           const state = disk.locks.get(name)?.state
           return state === "held" ? undefined : state
         }),
-      watch: () => Effect.succeed(Effect.yieldNow)
+      watch: () =>
+        Effect.sync(() => {
+          let seen = -1
+          return Effect.suspend(() => (seen === disk.operations ? disk.changed.await : Effect.void)).pipe(
+            Effect.tap(() =>
+              Effect.sync(() => {
+                seen = disk.operations
+              })
+            )
+          )
+        })
     }
   }
 }

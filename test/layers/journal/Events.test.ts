@@ -1,0 +1,133 @@
+/**
+ * Readers of calls that join at any time, in this process and in another one, while files are rotated and compacted.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Logger from "effect/Logger"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as FileJournal from "../../../layers/journal/FileJournal.ts"
+import type * as Journal from "../../../src/Journal.ts"
+import { Disk, type Fault, type Kind } from "./Disk.ts"
+import { accepted, decoded, progress, started, terminal } from "./Entries.ts"
+import * as Reading from "./Reading.ts"
+
+/** Faults are logged, as they should be. */
+const quiet = Effect.provide(Logger.layer([]))
+
+const count = (maximum: number) => Schema.Int.check(Schema.isBetween({ minimum: 0, maximum }))
+
+/** Some calls at a time; each step is one more entry of one of them, or somebody who begins to read one. */
+const Step = Schema.Struct({
+  what: Schema.Literals(["next", "next", "next", "next", "end", "read", "readElsewhere"]),
+  who: count(2),
+  from: count(3),
+  size: count(120),
+  turns: count(6)
+})
+
+const Plan = Schema.Struct({
+  steps: Schema.Array(Step).check(Schema.isMinLength(40), Schema.isMaxLength(120)),
+  rotateBytes: Schema.Int.check(Schema.isBetween({ minimum: 250, maximum: 1000 })),
+  seed: count(1_000_000),
+  faults: Schema.Boolean,
+  /** How many turns the other process takes for whatever it does. */
+  slow: Schema.Literals([1, 4, 40])
+})
+
+interface Call {
+  readonly id: string
+  readonly events: Array<Journal.Kept>
+}
+
+interface Reader {
+  readonly call: Call
+  readonly from: number
+  readonly elsewhere: boolean
+  readonly reading: Fiber.Fiber<Result.Result<ReadonlyArray<Journal.Kept>, Journal.JournalError>>
+}
+
+describe("events of a journal", () => {
+  it.live.prop(
+    "are told to every reader from its place on, once and in order, to the terminal",
+    [Plan],
+    ([{ faults, rotateBytes, seed, slow, steps }]) =>
+      Effect.gen(function* () {
+        let random = seed
+        const draw = (below: number) => ((random = Math.imul(random, 1103515245) + 12345) >>> 16) % below
+        const fault = (_: number, kind: Kind): Fault | undefined =>
+          faults && kind === "write" && draw(8) === 0 ? "EIO" : undefined
+        const [here, there] = [{}, {}]
+        const disk = new Disk({ turns: (process) => draw(process === there ? slow : 4), fault })
+        const options = { progress: "full", rotateBytes, linger: 1, keepFor: 0 } as const
+        const told: Array<Reader> = []
+        const reading = yield* FileJournal.make(disk.storage(there), options)
+        const journal = yield* FileJournal.make(disk.storage(here), options)
+        const write = (entry: Journal.Entry, durability: Journal.Durability) =>
+          Effect.result(journal.write(entry, durability))
+        const calls: Array<Call | undefined> = []
+        let made = 0
+        const end = Effect.fnUntraced(function* (call: Call) {
+          const last = terminal(call.id)
+          call.events.push(last)
+          yield* write(last, "durable")
+        })
+        for (const { from, size, turns, what, who } of steps) {
+          yield* Effect.repeat(Effect.yieldNow, { times: turns })
+          let call = calls[who]
+          if (call === undefined) {
+            const id = `${made++}`
+            if (Result.isFailure(yield* write(accepted(id, "s"), "buffered"))) continue
+            // From here on it can be found by others, too.
+            if (Result.isFailure(yield* write(started(id), "durable"))) {
+              yield* write(terminal(id), "durable")
+              continue
+            }
+            calls[who] = call = { id, events: [] }
+            continue
+          }
+          const { id } = call
+          switch (what) {
+            case "next": {
+              const event = progress(id, call.events.length, "x".repeat(size))
+              // A flush, or more of them.
+              if (Result.isSuccess(yield* write(event, size % 3 === 0 ? "buffered" : "durable")))
+                call.events.push(event)
+              yield* write(decoded(id, `about ${(made + who) % 3}`), "buffered")
+              break
+            }
+            case "end":
+              // The first one lasts: what it began with is read from what was compacted, again and again.
+              if (who === 0) break
+              calls[who] = undefined
+              yield* end(call)
+              break
+            default: {
+              const by = what === "read" ? journal : reading
+              const all = Effect.result(Stream.runCollect(by.events(id, from)))
+              const reader = yield* Effect.forkChild(all)
+              told.push({ call, from, elsewhere: by === reading, reading: reader })
+            }
+          }
+        }
+        for (const call of calls) if (call !== undefined) yield* end(call)
+        // Until all that failed has been written.
+        disk.options = { turns: disk.options.turns }
+        yield* write(accepted("last", "s"), "durable")
+        yield* write(terminal("last"), "durable")
+        for (const { call, elsewhere, from, reading } of told) {
+          const result = yield* Fiber.join(reading)
+          const expected = call.events.filter((event) => event._tag === "Terminal" || event.seq >= from)
+          // Another process's readers hold nothing back: a call that has ended may leave before they come to it.
+          if (Result.isFailure(result)) assert.isTrue(elsewhere && result.failure.reason === "Unknown")
+          else assert.deepStrictEqual(result.success, expected)
+        }
+        const said = Reading.sessions(disk.files).get("s") ?? []
+        assert.strictEqual(new Set(said.filter(Reading.isTerminal)).size, said.filter(Reading.isTerminal).length)
+        return true
+      }).pipe(Effect.scoped, quiet),
+    { arbitrary: { runs: 40 }, timeout: 120_000 }
+  )
+})

@@ -86,6 +86,8 @@ class Sessions {
   /** By the name of the session, and by its id if calls of it were accepted. */
   private readonly writers = new Map<string, SessionWriter>()
   private readonly byId = new Map<string, SessionWriter>()
+  /** The last of those that wait for their session to be opened, in the order in which they came. */
+  private readonly arrivals = new Map<string, Deferred.Deferred<void>>()
   /** By the id of a call whose terminal is not durable. */
   private readonly calls = new Map<string, SessionWriter>()
   /** Sessions that are being opened or closed. */
@@ -115,27 +117,41 @@ class Sessions {
 
   private accept(entry: Journal.Accepted, durability: Journal.Durability): Effect.Effect<void, Journal.JournalError> {
     const { sessionId } = entry.call
+    const previous = this.arrivals.get(sessionId)
     const known = this.byId.get(sessionId)
-    if (known !== undefined) return known.write(entry, durability)
+    if (known !== undefined && previous === undefined) return known.write(entry, durability)
+    const arrival = Deferred.makeUnsafe<void>()
+    this.arrivals.set(sessionId, arrival)
     const name = Segment.sessionName(sessionId, this.storage.crc32)
-    return Effect.flatMap(Effect.mapError(this.opened(name, sessionId), this.toJournalError), (writer) => {
-      // It had nothing to do, and was closed to make room for others.
-      if (writer.isClosed) return this.write(entry, durability)
-      writer.claimed = false
-      this.byId.set(sessionId, writer)
-      return writer.write(entry, durability)
-    })
+    const inTurn = previous === undefined ? Effect.void : Deferred.await(previous)
+    return Effect.andThen(inTurn, Effect.mapError(this.opened(name, sessionId), this.toJournalError)).pipe(
+      Effect.map((writer) => {
+        // It had nothing to do, and was closed to make room for others; or all of it was.
+        if (writer.isClosed) return this.write(entry, durability)
+        writer.claimed = false
+        this.byId.set(sessionId, writer)
+        return writer.write(entry, durability)
+      }),
+      // It has its place now: the next one.
+      Effect.ensuring(
+        Effect.sync(() => {
+          if (this.arrivals.get(sessionId) === arrival) this.arrivals.delete(sessionId)
+          Deferred.doneUnsafe(arrival, Effect.void)
+        })
+      ),
+      Effect.uninterruptible,
+      Effect.flatten
+    )
   }
 
   /** A call that is not open here. */
   private stranger(callId: string): Effect.Effect<never, Journal.JournalError> {
-    return Effect.flatMap(Effect.mapError(Find.beginning(this.storage, callId), this.toJournalError), (found) =>
-      found === undefined
-        ? failed("Unknown", `it has no call ${callId}`)
-        : this.writers.has(found.session)
-          ? settled(callId)
-          : failed("Unknown", `the call ${callId} is not this process's`)
-    )
+    return Effect.gen({ self: this }, function* () {
+      const found = yield* Find.beginning(this.storage, callId)
+      if (found === undefined) return yield* failed("Unknown", `it has no call ${callId}`)
+      const isOurs = this.writers.has(found.session) || (yield* this.storage.left(found.session)) === "clean"
+      return yield* isOurs ? settled(callId) : failed("Unknown", `the call ${callId} is not this process's`)
+    }).pipe(Effect.mapError((error) => (error._tag === "JournalError" ? error : this.toJournalError(error))))
   }
 
   events(
@@ -176,7 +192,10 @@ class Sessions {
         )
       }
       const claimed = yield* Effect.forEach([...this.writers.values()], (writer) => writer.claim)
-      return claimed.flat().toSorted((a, b) => a.accepted.at - b.accepted.at)
+      return claimed
+        .flatMap(inOrder)
+        .toSorted((a, b) => a.at - b.at)
+        .map(({ call }) => call)
     }
   )
 
@@ -276,6 +295,12 @@ class Sessions {
           reason: "Locked",
           detail: `another process writes this session, says ${error.file}`
         })
+}
+
+/** Of one session the order is that of the file, whatever its clock did. */
+const inOrder = (calls: ReadonlyArray<Journal.OpenCall>) => {
+  let at = -Infinity
+  return calls.map((call) => ({ call, at: (at = Math.max(at, call.accepted.at)) }))
 }
 
 const failed = (reason: Journal.JournalError["reason"], detail: string): Effect.Effect<never, Journal.JournalError> =>

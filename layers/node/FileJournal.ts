@@ -4,8 +4,9 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import type * as Journal from "../../src/Journal.ts"
+import * as Journal from "../../src/Journal.ts"
 import * as Files from "../journal/FileJournal.ts"
 import type { StorageError } from "../journal/Storage.ts"
 import * as JournalFolder from "./internal/JournalFolder.ts"
@@ -27,3 +28,11 @@ export interface Options extends Files.Options {
  */
 export const make = ({ directory, ...options }: Options): Effect.Effect<Journal.Service, StorageError, Scope.Scope> =>
   Effect.flatMap(JournalFolder.open(directory), (storage) => Files.make(storage, options))
+
+/**
+ * The same, for the runtimes that are built on it, and for its readers. It fails if the folder cannot be used.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options: Options): Layer.Layer<Journal.Records, StorageError> => Journal.layer(make(options))

@@ -81,13 +81,13 @@ export class Disk {
   /** By their kind. */
   readonly count: Partial<Record<Kind, number>> = {}
   options: Options
-  private names = new Map<string, Inode>()
-  private durableNames = new Map<string, Inode>()
-  private changes: Array<Change> = []
-  private readonly locks = new Map<string, { readonly process: object; state: Left | "held" }>()
-  private readonly dead = new WeakSet<object>()
-  private short = false
-  private readonly changed = Latch.makeUnsafe(false)
+  names = new Map<string, Inode>()
+  durableNames = new Map<string, Inode>()
+  changes: Array<Change> = []
+  readonly locks = new Map<string, { readonly process: object; state: Left | "held" }>()
+  readonly dead = new WeakSet<object>()
+  short = false
+  readonly changed = Latch.makeUnsafe(false)
 
   constructor(options: Options = {}, files: Remains = new Map()) {
     this.options = options
@@ -122,128 +122,131 @@ export class Disk {
 
   /** For one process. */
   storage(process: object = {}): Storage {
-    const disk = this
-    const act = <A>(kind: Kind, run: () => A, onFault = () => {}): Effect.Effect<A, StorageError> =>
-      Effect.gen(function* () {
-        for (let turns = disk.options.turns?.(process) ?? 0; turns > 0; turns--) yield* Effect.yieldNow
-        if (disk.dead.has(process)) return yield* Effect.never
-        const operation = disk.operations++
-        const fault = disk.options.fault?.(operation, kind)
-        disk.short = fault === "short"
-        if (fault !== undefined && fault !== "short") {
-          onFault()
-          disk.options.after?.(operation)
-          return yield* new StorageError({ code: fault, doing: kind })
-        }
-        const value = run()
-        disk.count[kind] = (disk.count[kind] ?? 0) + 1
+    return storageOf(this, process)
+  }
+}
+
+const storageOf = (disk: Disk, process: object): Storage => {
+  const act = <A>(kind: Kind, run: () => A, onFault = () => {}): Effect.Effect<A, StorageError> =>
+    Effect.gen(function* () {
+      for (let turns = disk.options.turns?.(process) ?? 0; turns > 0; turns--) yield* Effect.yieldNow
+      if (disk.dead.has(process)) return yield* Effect.never
+      const operation = disk.operations++
+      const fault = disk.options.fault?.(operation, kind)
+      disk.short = fault === "short"
+      if (fault !== undefined && fault !== "short") {
+        onFault()
         disk.options.after?.(operation)
-        if (disk.dead.has(process)) return yield* Effect.never
-        yield* disk.changed.release
-        return value
-      })
-    const look = <A>(run: () => A) => Effect.suspend(() => (disk.dead.has(process) ? Effect.never : Effect.sync(run)))
-    const change = (one: Change) => {
-      apply(disk.names, one)
-      disk.changes.push(one)
-    }
-    /** Without it, it says that it did it. */
-    const synced = (run: () => void) => {
-      const where = site()
-      disk.sites.add(where)
-      return () => {
-        if (disk.options.without !== where) run()
+        return yield* new StorageError({ code: fault, doing: kind })
       }
+      const value = run()
+      disk.count[kind] = (disk.count[kind] ?? 0) + 1
+      disk.options.after?.(operation)
+      if (disk.dead.has(process)) return yield* Effect.never
+      yield* disk.changed.release
+      return value
+    })
+  const look = <A>(run: () => A) => Effect.suspend(() => (disk.dead.has(process) ? Effect.never : Effect.sync(run)))
+  const change = (one: Change) => {
+    apply(disk.names, one)
+    disk.changes.push(one)
+  }
+  /** Without it, it says that it did it. */
+  const synced = (run: () => void) => {
+    const where = site()
+    disk.sites.add(where)
+    return () => {
+      if (disk.options.without !== where) run()
     }
-    return {
-      folder: "disk",
-      crc32: zlib.crc32,
-      list: () => look(() => [...disk.names.keys()]),
-      rename: (from, to) =>
-        act("rename", () => {
-          const inode = disk.names.get(from)
-          if (inode !== undefined) change({ kind: "rename", from, to, inode })
-        }),
-      remove: (name) => (disk.names.has(name) ? act("remove", () => change({ kind: "unlink", name })) : Effect.void),
-      syncFolder: () =>
-        act(
-          "syncFolder",
-          synced(() => {
-            disk.durableNames = new Map(disk.names)
-            disk.changes = []
-          })
-        ),
-      open: (name, mode) =>
-        Effect.gen(function* () {
-          const found = disk.names.get(name)
-          if (found === undefined && mode === "read") {
-            return yield* new StorageError({ code: "ENOENT", doing: "opening" })
-          }
-          const inode = found ?? { bytes: empty, durable: empty, changes: [] }
-          if (found === undefined) yield* act("create", () => change({ kind: "link", name, inode }))
-          let broken = false
-          const alter = (change: (bytes: Uint8Array) => Uint8Array) => {
-            inode.bytes = change(inode.bytes)
-            inode.changes.push(change)
-          }
-          return {
-            size: () => look(() => inode.bytes.length),
-            read: (offset, length) => look(() => inode.bytes.slice(offset, offset + length)),
-            write: (offset, bytes) =>
-              act("write", () => {
-                const written = disk.short ? bytes.subarray(0, Math.ceil(bytes.length / 2)) : bytes
-                alter(writing(offset, written))
-                return written.length
-              }),
-            truncate: (length) => act("truncate", () => alter(cutting(length))),
-            sync: () =>
-              act(
-                "sync",
-                synced(() => {
-                  // Whatever this descriptor says after it once said no.
-                  if (!broken) inode.durable = inode.changes.reduce((bytes, change) => change(bytes), inode.durable)
-                  inode.changes = []
-                }),
-                () => {
-                  broken = true
-                  inode.changes = []
-                }
-              ),
-            close: () => Effect.void
-          }
-        }),
-      lock: (name) =>
-        Effect.suspend(() => {
-          const held = disk.locks.get(name)
-          if (held !== undefined && held.state === "held" && !disk.dead.has(held.process)) {
-            return Effect.fail(new Locked({ file: name }))
-          }
-          const lock: { readonly process: object; state: Left | "held" } = { process, state: "held" }
-          disk.locks.set(name, lock)
-          return Effect.succeed({
-            release: (left: Left) =>
-              look(() => {
-                lock.state = left
-              }),
-            remove: () => look(() => void disk.locks.delete(name))
-          })
-        }),
-      left: (name) =>
-        look(() => {
-          const state = disk.locks.get(name)?.state
-          return state === "held" ? undefined : state
-        }),
-      watch: () =>
-        Effect.sync(() => {
-          let seen = -1
-          return Effect.suspend(() => (seen === disk.operations ? disk.changed.await : Effect.void)).pipe(
-            Effect.tap(() =>
-              Effect.sync(() => {
-                seen = disk.operations
-              })
-            )
-          )
+  }
+  return {
+    folder: "disk",
+    crc32: zlib.crc32,
+    list: () => look(() => [...disk.names.keys()]),
+    rename: (from, to) =>
+      act("rename", () => {
+        const inode = disk.names.get(from)
+        if (inode !== undefined) change({ kind: "rename", from, to, inode })
+      }),
+    remove: (name) => (disk.names.has(name) ? act("remove", () => change({ kind: "unlink", name })) : Effect.void),
+    syncFolder: () =>
+      act(
+        "syncFolder",
+        synced(() => {
+          disk.durableNames = new Map(disk.names)
+          disk.changes = []
         })
-    }
+      ),
+    open: (name, mode) =>
+      Effect.gen(function* () {
+        const found = disk.names.get(name)
+        if (found === undefined && mode === "read") {
+          return yield* new StorageError({ code: "ENOENT", doing: "opening" })
+        }
+        const inode = found ?? { bytes: empty, durable: empty, changes: [] }
+        if (found === undefined) yield* act("create", () => change({ kind: "link", name, inode }))
+        let broken = false
+        const alter = (change: (bytes: Uint8Array) => Uint8Array) => {
+          inode.bytes = change(inode.bytes)
+          inode.changes.push(change)
+        }
+        return {
+          size: () => look(() => inode.bytes.length),
+          read: (offset, length) => look(() => inode.bytes.slice(offset, offset + length)),
+          write: (offset, bytes) =>
+            act("write", () => {
+              const written = disk.short ? bytes.subarray(0, Math.ceil(bytes.length / 2)) : bytes
+              alter(writing(offset, written))
+              return written.length
+            }),
+          truncate: (length) => act("truncate", () => alter(cutting(length))),
+          sync: () =>
+            act(
+              "sync",
+              synced(() => {
+                // Whatever this descriptor says after it once said no.
+                if (!broken) inode.durable = inode.changes.reduce((bytes, change) => change(bytes), inode.durable)
+                inode.changes = []
+              }),
+              () => {
+                broken = true
+                inode.changes = []
+              }
+            ),
+          close: () => Effect.void
+        }
+      }),
+    lock: (name) =>
+      Effect.suspend(() => {
+        const held = disk.locks.get(name)
+        if (held !== undefined && held.state === "held" && !disk.dead.has(held.process)) {
+          return Effect.fail(new Locked({ file: name }))
+        }
+        const lock: { readonly process: object; state: Left | "held" } = { process, state: "held" }
+        disk.locks.set(name, lock)
+        return Effect.succeed({
+          release: (left: Left) =>
+            look(() => {
+              lock.state = left
+            }),
+          remove: () => look(() => void disk.locks.delete(name))
+        })
+      }),
+    left: (name) =>
+      look(() => {
+        const state = disk.locks.get(name)?.state
+        return state === "held" ? undefined : state
+      }),
+    watch: () =>
+      Effect.sync(() => {
+        let seen = -1
+        return Effect.suspend(() => (seen === disk.operations ? disk.changed.await : Effect.void)).pipe(
+          Effect.tap(() =>
+            Effect.sync(() => {
+              seen = disk.operations
+            })
+          )
+        )
+      })
   }
 }

@@ -7,6 +7,7 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import * as FileJournal from "../../../layers/node/FileJournal.ts"
+import * as JournalCheck from "../../../layers/testing/JournalCheck.ts"
 import { accepted, decoded, progress, started, terminal } from "../journal/Entries.ts"
 
 const temporary = Effect.acquireRelease(
@@ -15,6 +16,21 @@ const temporary = Effect.acquireRelease(
 )
 
 describe("FileJournal", () => {
+  for (const progress of ["watermark", "full"] as const) {
+    it.live(`keeps the contract of journals, progress: ${progress}`, () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const directory = path.join(yield* temporary, "journal")
+          // Small files, so that they are rotated; nothing is dropped, because all of it is read again.
+          const open = FileJournal.make({ directory, progress, rotateBytes: 4096 })
+          // All calls of the check are of one session, which has one writer.
+          const report = yield* JournalCheck.check({ open, shared: false }, { rounds: 10 })
+          assert.isAbove(report.claimed, 0)
+        })
+      )
+    )
+  }
+
   it.live("keeps what it is given, and tells it again", () =>
     Effect.scoped(
       Effect.gen(function* () {

@@ -81,21 +81,19 @@ describe("LockFiles", () => {
           const log = path.join(folder, "log")
           fs.writeFileSync(log, "")
           const contenders = new Set<ChildProcess>()
-          let seed = 0
-          let killed = 0
-          let stopping = false
+          const run = { seed: 0, killed: 0, stopping: false }
           const start = () => {
-            const child = spawn(process.execPath, [contender, folder, "s", String(++seed)], { stdio: "ignore" })
+            const child = spawn(process.execPath, [contender, folder, "s", String(++run.seed)], { stdio: "ignore" })
             contenders.add(child)
             child.on("exit", (_code, signal) => {
               contenders.delete(child)
-              if (signal === "SIGKILL") killed++
-              if (!stopping) start()
+              if (signal === "SIGKILL") run.killed++
+              if (!run.stopping) start()
             })
           }
           yield* Effect.addFinalizer(() =>
             Effect.sync(() => {
-              stopping = true
+              run.stopping = true
               for (const child of contenders) child.kill("SIGKILL")
             })
           )
@@ -105,7 +103,7 @@ describe("LockFiles", () => {
               .readFileSync(log, "utf8")
               .split("\n")
               .filter((line) => line === "held").length
-          while (times() < 200 || killed < 6) {
+          while (times() < 200 || run.killed < 6) {
             yield* Effect.sleep(20)
             const breach = /^both.*/m.exec(fs.readFileSync(log, "utf8"))
             assert.isNull(breach, `${breach?.[0]}`)

@@ -1,6 +1,6 @@
 /**
  * A process that wants a lock again and again. While it holds it, it holds a file that nobody else may: `O_EXCL` tells.
- * `node contender.ts FOLDER NAME SEED`. It is killed, or it ends when a file `stop` is there.
+ * `node LockContender.ts FOLDER NAME SEED`. It is killed, or it ends when a file `stop` is there.
  */
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"

@@ -4,15 +4,15 @@ import { type ChildProcess, spawn } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
-import * as LockFiles from "../../../layers/node/internal/LockFiles.ts"
-import * as Owner from "../../../layers/node/internal/Owner.ts"
+import * as LockFiles from "../../../../layers/node/internal/LockFiles.ts"
+import * as Owner from "../../../../layers/node/internal/Owner.ts"
 
 const temporary = Effect.acquireRelease(
   Effect.sync(() => fs.mkdtempSync(path.join(os.tmpdir(), "toolstream-locks-"))),
   (directory) => Effect.sync(() => fs.rmSync(directory, { recursive: true, force: true }))
 )
 
-const contender = path.join(import.meta.dirname, "journal/contender.ts")
+const contender = path.join(import.meta.dirname, "LockContender.ts")
 
 const locks = (folder: string) => fs.readdirSync(folder).filter((name) => name.startsWith("s.lock."))
 

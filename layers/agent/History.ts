@@ -15,6 +15,8 @@
 import * as Schema from "effect/Schema"
 import * as PlainText from "../../src/PlainText.ts"
 import { ToolContent } from "../../src/ToolContent.ts"
+import { toContent } from "../../src/ToolError.ts"
+import type { Terminal } from "../../src/ToolEvent.ts"
 
 /**
  * What a provider wants back as it gave it: the signature of a reasoning, the id of an item.
@@ -185,6 +187,17 @@ export const addUsage = (a: Usage, b: Usage): Usage => {
  */
 export const callsOf = (item: Item): ReadonlyArray<Call> =>
   item._tag === "Message" ? [] : item.parts.filter((part) => part.type === "call")
+
+/**
+ * What the model reads of how a call ended.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const fromTerminal = ({ result }: Terminal): CallResult =>
+  result._tag === "Success"
+    ? { content: result.content, isError: result.isError }
+    : { content: toContent(result.error), isError: true }
 
 /**
  * The history as a text, for whoever is to read it and not to continue it. Of a long text the middle is left out: more

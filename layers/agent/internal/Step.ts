@@ -13,7 +13,7 @@ import type { ToolCall } from "../../../src/ToolCall.ts"
 import { fromReason, Interrupted, Lost, toContent } from "../../../src/ToolError.ts"
 import type { ToolEvent } from "../../../src/ToolEvent.ts"
 import type { Dispatch, ToolRuntime } from "../../../src/ToolRuntime.ts"
-import type { CallResult } from "../History.ts"
+import { type CallResult, fromTerminal } from "../History.ts"
 
 /** What a step needs of the turn. */
 export interface Options {
@@ -109,7 +109,7 @@ export class Step {
       running.seen = true
       const last = events[events.length - 1]
       return last?._tag === "Terminal"
-        ? Effect.andThen(this.answer(running, resultOf(last), last), emit(events))
+        ? Effect.andThen(this.answer(running, fromTerminal(last), last), emit(events))
         : emit(events)
     }).pipe(
       Effect.exit,
@@ -137,11 +137,6 @@ export class Step {
     })
   }
 }
-
-const resultOf = (terminal: Extract<ToolEvent, { _tag: "Terminal" }>): CallResult =>
-  terminal.result._tag === "Success"
-    ? { content: terminal.result.content, isError: terminal.result.isError }
-    : { content: toContent(terminal.result.error), isError: true }
 
 /** The result of a call of which nothing is known but that it was accepted. */
 export const lost = (call: Pick<ToolCall, "name" | "callId">): CallResult => ({

@@ -4,17 +4,18 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
 import * as Conversation from "../../../layers/agent/Conversation.ts"
 import * as History from "../../../layers/agent/History.ts"
+import * as Recall from "../../../layers/agent/Recall.ts"
 import * as SessionLog from "../../../layers/agent/SessionLog.ts"
 import type { TurnEvent, TurnResult } from "../../../layers/agent/Turn.ts"
 import * as RecordingJournal from "../../../layers/testing/RecordingJournal.ts"
 import * as ScriptedSampler from "../../../layers/testing/ScriptedSampler.ts"
-import type * as Journal from "../../../src/Journal.ts"
+import * as Journal from "../../../src/Journal.ts"
 import * as Session from "../../../src/Session.ts"
 import { text, type ToolContent } from "../../../src/ToolContent.ts"
-import { fromReason, Interrupted, toContent } from "../../../src/ToolError.ts"
 import * as ToolStream from "../../../src/ToolStream.ts"
 import * as Plan from "./Plan.ts"
 
@@ -112,19 +113,33 @@ const checkEvents = (events: ReadonlyArray<TurnEvent>, left: boolean) => {
   if (!left) assert.strictEqual(open.size, 0)
 }
 
-/** What a journal knows of a call that had no result. */
-const recoverFrom = (entries: ReadonlyArray<Journal.Entry>) => (callId: string) =>
-  Effect.sync((): History.CallResult | undefined => {
-    const terminal = entries.find((entry) => entry._tag === "Terminal" && entry.callId === callId)
-    if (terminal?._tag === "Terminal") {
-      return terminal.result._tag === "Success"
-        ? { content: terminal.result.content, isError: terminal.result.isError }
-        : { content: toContent(terminal.result.error), isError: true }
-    }
-    if (entries.some((entry) => entry._tag === "Accepted" && entry.call.callId === callId)) return undefined
-    const reason = new Interrupted({ why: "the program ended", phase: "not-started" })
-    return { content: toContent(fromReason({ name: "work", callId }, reason)), isError: true }
-  })
+/** A journal that another process has left behind. */
+const leftBehind = (entries: ReadonlyArray<Journal.Entry>): Journal.Service => {
+  const all = [...entries]
+  const of = (callId: string) => all.filter((entry) => Journal.callIdOf(entry) === callId)
+  return {
+    progress: "full",
+    write: (entry) => Effect.sync(() => void all.push(entry)),
+    events: (callId) =>
+      of(callId).length === 0
+        ? Stream.fail(new Journal.JournalError({ reason: "Unknown", detail: callId }))
+        : Stream.fromIterable(of(callId).filter((entry) => entry._tag === "Terminal")),
+    claim: Effect.sync(() =>
+      all.flatMap((accepted): ReadonlyArray<Journal.OpenCall> => {
+        if (accepted._tag !== "Accepted") return []
+        const own = of(accepted.call.callId)
+        if (own.some(({ _tag }) => _tag === "Terminal")) return []
+        return [
+          own.reduce<Journal.OpenCall>(
+            (open, entry) =>
+              entry._tag === "Accepted" || entry._tag === "Terminal" ? open : Journal.follow(open, entry),
+            { accepted, nextSeq: 0 }
+          )
+        ]
+      })
+    )
+  }
+}
 
 const isRecord = (entry: Trace[number]): entry is SessionLog.SessionRecord =>
   ["Opened", "Said", "Replied", "Asked", "Answered", "Compacted"].includes(entry._tag)
@@ -136,18 +151,27 @@ const checkResumed = (trace: Trace) =>
     const journal = trace.filter((entry): entry is Journal.Entry => !isRecord(entry))
     const model = ScriptedSampler.make([])
     const written: Trace = []
-    const context = yield* Layer.build(Layer.merge(model.layer, Plan.layer(Plan.makeWorld())))
+    const context = yield* Layer.build(
+      Layer.merge(
+        model.layer,
+        Layer.provideMerge(Plan.layer(Plan.makeWorld()), Journal.layer(Effect.succeed(leftBehind(journal))))
+      )
+    )
+    const recover = yield* Effect.provideContext(Recall.make, context)
     const conversation = yield* Conversation.make({
       records,
-      recover: recoverFrom(journal),
+      recover,
       log: { append: (records) => Effect.sync(() => void written.push(...records)) }
     }).pipe(Effect.provideContext(context))
     const history = yield* conversation.history
     const answered = new Map(
       records.flatMap((record) => (record._tag === "Answered" ? [[record.callId, record.result]] : []))
     )
-    const accepted = new Set(journal.flatMap((entry) => (entry._tag === "Accepted" ? [entry.call.callId] : [])))
-    const ended = new Map(journal.flatMap((entry) => (entry._tag === "Terminal" ? [[entry.callId, entry]] : [])))
+    const decoded = new Set(journal.flatMap((entry) => (entry._tag === "Decoded" ? [entry.callId] : [])))
+    const started = new Set(journal.flatMap((entry) => (entry._tag === "Started" ? [entry.callId] : [])))
+    const ended = new Map(
+      journal.flatMap((entry) => (entry._tag === "Terminal" ? [[entry.callId, History.fromTerminal(entry)]] : []))
+    )
     for (const record of records) {
       if (record._tag !== "Asked") continue
       for (const part of record.parts) {
@@ -157,11 +181,11 @@ const checkResumed = (trace: Trace) =>
         const words = wordsOf(call[0]!.result.content)
         const known = answered.get(part.callId)
         if (known !== undefined) assert.deepStrictEqual(call[0]!.result, known)
-        else if (!ended.has(part.callId)) {
-          assert.include(
-            words,
-            accepted.has(part.callId) ? "The answer was lost. It may have been executed" : "It was not executed."
-          )
+        else if (ended.has(part.callId)) assert.deepStrictEqual(call[0]!.result, ended.get(part.callId))
+        else {
+          // That it was not executed is said only where it is known.
+          const known = decoded.has(part.callId) && !started.has(part.callId)
+          assert.include(words, known ? "It was not executed." : "The answer was lost. It may have been executed")
         }
       }
     }
@@ -234,16 +258,17 @@ const check = (plan: Plan.Plan) =>
     })
     yield* turn("(prompt)", 301, plan.ends)
     // Further turns say what the first one left, and bring the plan to its end.
-    for (let more = 0; more <= plan.steps.length; more++) yield* turn(`(more ${more})`, 61, { _tag: "ByItself" })
+    const more: Array<string> = []
+    while (more.length === 0 || model.requests.length <= plan.steps.length + 1) {
+      const prompt = `(more ${more.length})`
+      more.push(prompt)
+      yield* turn(prompt, 61, { _tag: "ByItself" })
+    }
 
     const history = yield* conversation.history
     for (const request of model.requests) checkHistory(request.history, plan, world, reasons)
     checkHistory(history, plan, world, reasons)
-    const words = [
-      "(prompt)",
-      ...plan.steps.map((_, more) => `(more ${more})`),
-      ...Array.from(said, (n) => `(said ${n})`)
-    ]
+    const words = ["(prompt)", ...more, ...Array.from(said, (n) => `(said ${n})`)]
     for (const word of words) assert.strictEqual(countOf(history, word), 1, `${word} is said once`)
 
     // The log tells the same history, and the journal has a pair for every call of it.

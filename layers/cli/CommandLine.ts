@@ -18,6 +18,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import type { PlatformError } from "effect/PlatformError"
+import * as Path from "effect/Path"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import * as Sandbox from "../../src/Sandbox.ts"
@@ -93,7 +94,8 @@ type Options = Pick<
  */
 const withTools = <E, R>(
   { allow, asksCaller, plugins, sandbox, workspace, yes }: Options,
-  use: Effect.Effect<boolean, E, R>
+  use: Effect.Effect<boolean | number, E, R>,
+  session?: (workspace: string) => Effect.Effect<string | undefined, ExitStatus.UsageError>
 ) =>
   Effect.scoped(
     Effect.gen(function* () {
@@ -101,10 +103,11 @@ const withTools = <E, R>(
       const signals = yield* Signals
       const Toolbox = yield* Effect.promise(() => import("./Toolbox.ts"))
       const toolbox = yield* Effect.raceFirst(
-        Effect.asSome(Layer.build(Toolbox.layer({ allow, asksCaller, plugins, sandbox, workspace, yes }))),
+        Effect.asSome(Layer.build(Toolbox.layer({ allow, asksCaller, plugins, sandbox, session, workspace, yes }))),
         Effect.as(signals.first, Option.none())
       )
       const succeeded = Option.isSome(toolbox) && (yield* Effect.provide(use, toolbox.value))
+      if (typeof succeeded === "number") return yield* status.set(succeeded)
       yield* status.set(
         (yield* signals.received) ? ExitStatus.interrupted : succeeded ? ExitStatus.succeeded : ExitStatus.failed
       )
@@ -251,6 +254,91 @@ const trust = Command.make(
   )
 )
 
+const { cancelAfter: _, ...agentOptions } = options
+
+/** Tokens that the models of today can read, the smaller ones among them. */
+const contextTokens = 200_000
+
+const agent = Command.make(
+  "agent",
+  {
+    prompt: Argument.String("PROMPT").pipe(
+      Argument.withDescription("What to do; - reads it from stdin; without one it is a chat"),
+      Argument.optional,
+      Argument.map(Option.getOrUndefined)
+    ),
+    model: Flag.String("model").pipe(
+      Flag.withMetavar("PROVIDER/MODEL"),
+      Flag.withDescription(
+        "As in anthropic/claude-sonnet-4-5 or ollama/qwen3; TOOLSTREAM_MODEL by default. Providers: anthropic, openai, xai, openrouter, ollama, vllm, chat"
+      ),
+      Flag.optional,
+      Flag.map(Option.getOrUndefined)
+    ),
+    baseUrl: Flag.String("base-url").pipe(
+      Flag.withMetavar("URL"),
+      Flag.withDescription("Where the provider is, if not in its own place"),
+      Flag.optional,
+      Flag.map(Option.getOrUndefined)
+    ),
+    resume: toggle("resume", "Take up the last conversation in the workspace again"),
+    session: Flag.String("session").pipe(
+      Flag.withMetavar("ID"),
+      Flag.withDescription("Take up this conversation again"),
+      Flag.optional,
+      Flag.map(Option.getOrUndefined)
+    ),
+    contextTokens: Flag.Int("context-tokens").pipe(
+      Flag.filter(
+        (tokens) => tokens >= 1000,
+        () => "a whole number of tokens, at least 1000"
+      ),
+      Flag.withDefault(contextTokens),
+      Flag.withMetavar("N"),
+      Flag.withDescription(`Tokens that the model can read; ${contextTokens} by default. What comes near is summarised`)
+    ),
+    maxSamples: Flag.Int("max-samples").pipe(
+      Flag.filter(
+        (samples) => samples >= 1,
+        () => "a whole number, at least 1"
+      ),
+      Flag.withMetavar("N"),
+      Flag.withDescription("Responses of the model in a turn, at most; 200 by default"),
+      Flag.optional,
+      Flag.map(Option.getOrUndefined)
+    ),
+    ...agentOptions
+  },
+  (given) =>
+    Effect.gen(function* () {
+      const Agent = yield* Effect.promise(() => import("./Agent.ts"))
+      const { stdin } = yield* Stdio.Stdio
+      const path = yield* Path.Path
+      const prompt =
+        given.prompt === undefined
+          ? undefined
+          : given.prompt === "-"
+            ? { bytes: reading("stdin", stdin) }
+            : { text: given.prompt }
+      return yield* withTools(given, Agent.run({ ...given, prompt }), (workspace) =>
+        Effect.provideService(Agent.session(given, workspace), Path.Path, path)
+      )
+    })
+).pipe(
+  Command.withShortDescription("Have a model use the tools"),
+  Command.withDescription(
+    "Holds a conversation with a model that uses the tools: what it says on stdout, what its tools do on stderr. With " +
+      "--json every event of a turn is an object on a line of its own. Ctrl-C stops the turn and keeps the " +
+      "conversation. Keys are read from the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY, XAI_API_KEY, " +
+      "OPENROUTER_API_KEY.\n\n  Exit status of a prompt: 0 if the model came to its end, 1 if it did not or gave no " +
+      "response, 2 if the options cannot be used, 130 if interrupted."
+  ),
+  Command.withExamples([
+    { command: `toolstream agent 'Why does the build fail?' --allow 'bash(npm *)'`, description: "One prompt" },
+    { command: "toolstream agent --resume", description: "The last conversation here, as a chat" }
+  ])
+)
+
 const permissions = Command.make(
   "permissions",
   {
@@ -310,7 +398,7 @@ const mcp = Command.make(
 
 const command = Command.make("toolstream").pipe(
   Command.withDescription("Runs the tools that AI agents call: progress as it comes, then exactly one result."),
-  Command.withSubcommands([list, call, run, permissions, mcp])
+  Command.withSubcommands([list, call, run, agent, permissions, mcp])
 )
 
 /** Of this program. */

@@ -43,7 +43,15 @@ export type Make = (streams: StandardStreams["Service"], call: ToolCall) => Prin
 export const json: Make =
   ({ write }) =>
   (event) =>
-    write(`${JSON.stringify(ToolEvent.toJson(event)).replace(unescaped, escape)}\n`)
+    write(`${jsonLine(ToolEvent.toJson(event))}\n`)
+
+/**
+ * A value as one line of JSON that acts on no terminal.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const jsonLine = (value: unknown): string => JSON.stringify(value).replace(unescaped, escape)
 
 /** JSON leaves these as they are, but a terminal obeys some and some readers of lines end a line at others. */
 const unescaped = /[\u007f-\u009f\u2028\u2029]/g
@@ -118,8 +126,13 @@ export const plainOfMany: Make = ({ talk, write }, call) => {
   }
 }
 
-/** Progress that is text somebody wrote, or one whole line of it, on a stream of its own. */
-const textOf = (value: unknown): { readonly stream: "stdout" | "stderr"; readonly text: string } | undefined => {
+/**
+ * Progress that is text somebody wrote, or one whole line of it, on a stream of its own.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const textOf = (value: unknown): { readonly stream: "stdout" | "stderr"; readonly text: string } | undefined => {
   if (typeof value !== "object" || value === null || !("stream" in value)) return undefined
   const { stream } = value
   if (stream !== "stdout" && stream !== "stderr") return undefined
@@ -160,7 +173,13 @@ const contentText = (content: ToolContent): string => {
 
 const ended = (text: string): string => (text === "" || text.endsWith("\n") ? text : `${text}\n`)
 
-const compact = (value: unknown): string => {
+/**
+ * A value on one line, as much of it as is shown.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const compact = (value: unknown): string => {
   const text = PlainText.makeLine(JSON.stringify(value) ?? "")
   return text.length <= maxProgress ? text : `${PlainText.take(text, maxProgress)}…`
 }

@@ -13,6 +13,7 @@ import * as Signals from "../node/Signals.ts"
 import * as StandardStreams from "../node/StandardStreams.ts"
 import * as CommandLine from "./CommandLine.ts"
 import * as ExitStatus from "./ExitStatus.ts"
+import * as TerminalLines from "./TerminalLines.ts"
 
 /** Of code that nobody waits for: a plugin's, most likely. There is no call that it could be the end of. */
 const broken = (error: unknown): void => {
@@ -34,7 +35,7 @@ export const start = (version: string, args: ReadonlyArray<string>): void => {
   setInterval(() => {}, 2 ** 31 - 1)
 
   const services = Layer.mergeAll(
-    NodeServices.layer,
+    Layer.provideMerge(TerminalLines.layer, NodeServices.layer),
     Signals.layer,
     StandardStreams.layer,
     // stdout is for data.

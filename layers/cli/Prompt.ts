@@ -7,14 +7,12 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Queue from "effect/Queue"
 import * as Semaphore from "effect/Semaphore"
-import * as Stdio from "effect/Stdio"
-import * as Stream from "effect/Stream"
 import { type Answer, Permission, type Question } from "../../src/Permission.ts"
 import * as PlainText from "../../src/PlainText.ts"
 import * as Questions from "../../src/Questions.ts"
 import { StandardStreams } from "../node/StandardStreams.ts"
+import { type Next, TerminalLines } from "./TerminalLines.ts"
 
 /** Lines of a question. More scrolls away what is asked. */
 const maxLines = 40
@@ -35,36 +33,20 @@ class Dialogue extends Context.Service<Dialogue, { readonly ask: <A>(asked: Aske
 ) {}
 
 /** One for all who ask. */
-const dialogue: Layer.Layer<Dialogue, never, StandardStreams | Stdio.Stdio> = Layer.effect(
+const dialogue: Layer.Layer<Dialogue, never, StandardStreams | TerminalLines> = Layer.effect(
   Dialogue,
   Effect.gen(function* () {
-    const { stdin } = yield* Stdio.Stdio
+    const lines = yield* TerminalLines
     const { talk } = yield* StandardStreams
     const turn = yield* Semaphore.make(1)
-    const lines = yield* Queue.unbounded<string, "ended">()
-    let reads = false
-    const scope = yield* Effect.scope
-    /** From the first question on: who is not asked anything is not read from. */
-    const reading = Effect.suspend(() => {
-      if (reads) return Effect.void
-      reads = true
-      return stdin.pipe(
-        Stream.decodeText(),
-        Stream.splitLines,
-        Stream.runForEach((line) => Queue.offer(lines, line)),
-        Effect.ignore,
-        Effect.andThen(Queue.fail(lines, "ended")),
-        Effect.forkIn(scope)
-      )
-    })
 
-    const answered = <A>(asked: Asked<A>): Effect.Effect<A> =>
-      Effect.matchEffect(Queue.take(lines), {
+    const answered = <A>(asked: Asked<A>, next: Next): Effect.Effect<A> =>
+      Effect.matchEffect(next, {
         onFailure: () => Effect.succeed(asked.ended),
         onSuccess: (line) => {
           const answer = asked.read(line.trim())
           return answer === undefined
-            ? Effect.andThen(talk(`  ${asked.hint}: `), answered(asked))
+            ? Effect.andThen(talk(`  ${asked.hint}: `), answered(asked, next))
             : Effect.succeed(answer)
         }
       })
@@ -72,13 +54,9 @@ const dialogue: Layer.Layer<Dialogue, never, StandardStreams | Stdio.Stdio> = La
     return Dialogue.of({
       ask: (asked) =>
         turn.withPermits(1)(
-          Effect.andThen(reading, talk(asked.shown)).pipe(
-            // What was typed before the question is no answer to it.
-            Effect.andThen(Queue.clear(lines)),
-            Effect.ignore,
-            Effect.andThen(answered(asked)),
-            Effect.onInterrupt(() => talk("\n  (no longer asked)\n"))
-          )
+          lines
+            .asking((next) => Effect.andThen(talk(asked.shown), answered(asked, next)))
+            .pipe(Effect.onInterrupt(() => talk("\n  (no longer asked)\n")))
         )
     })
   })
@@ -90,7 +68,7 @@ const dialogue: Layer.Layer<Dialogue, never, StandardStreams | Stdio.Stdio> = La
  * @category layers
  * @since 0.1.0
  */
-export const layer: Layer.Layer<never, never, StandardStreams | Stdio.Stdio> = Layer.effect(
+export const layer: Layer.Layer<never, never, StandardStreams | TerminalLines> = Layer.effect(
   Permission,
   Effect.map(
     Dialogue,
@@ -111,7 +89,7 @@ export const layer: Layer.Layer<never, never, StandardStreams | Stdio.Stdio> = L
  * @category layers
  * @since 0.1.0
  */
-export const questions: Layer.Layer<never, never, StandardStreams | Stdio.Stdio> = Layer.effect(
+export const questions: Layer.Layer<never, never, StandardStreams | TerminalLines> = Layer.effect(
   Questions.Questions,
   Effect.map(
     Dialogue,

@@ -30,11 +30,14 @@ export const layer = (
     readonly workspace: string
     readonly plugins: ReadonlyArray<string>
     readonly sandbox: Sandbox.Sandbox
+    /** The session that is taken up again in the workspace. Default: a new one. */
+    readonly session?: ((workspace: string) => Effect.Effect<string | undefined, UsageError>) | undefined
   }
 ) =>
   Layer.unwrap(
     Effect.gen(function* () {
       const workspace = yield* Workspace.at(options.workspace)
+      const id = options.session === undefined ? undefined : yield* options.session(workspace)
       const tools = Layer.provideMerge(Builtin.registry, Ports.layer)
       return ToolRuntime.layer.pipe(
         // Nearest to the runtime: what is not permitted waits for nothing, and what waits for a person holds nothing.
@@ -43,7 +46,9 @@ export const layer = (
         Layer.provide(Guards.layerWith({ permissions: false })),
         Layer.provideMerge(yield* withPlugins(tools, options.plugins)),
         // Below all of it: what a plugin does when it is loaded belongs to the session, too.
-        Layer.provideMerge(Layer.mergeAll(Session.layer({ workspace }), Sandbox.layer(options.sandbox), yield* asking))
+        Layer.provideMerge(
+          Layer.mergeAll(Session.layer({ workspace, id }), Sandbox.layer(options.sandbox), yield* asking)
+        )
       )
     })
   )

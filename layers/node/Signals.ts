@@ -10,6 +10,7 @@ import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
 
 /** Signals that end a program, and what is told of each. */
 const whys = {
@@ -35,6 +36,10 @@ export class Signals extends Context.Service<
     /** Waits for the first signal, and says why. */
     readonly first: Effect.Effect<string>
     readonly received: Effect.Effect<boolean>
+    /**
+     * Until the scope closes Ctrl-C is told here, once, and does not mean the program. A second one does, as ever.
+     */
+    readonly interrupts: Effect.Effect<Effect.Effect<string>, never, Scope.Scope>
   }
 >()("toolstream/Signals") {}
 
@@ -48,21 +53,38 @@ export const layer: Layer.Layer<Signals> = Layer.effect(
   Signals,
   Effect.gen(function* () {
     const first = yield* Deferred.make<string>()
-    let firstAt: number | undefined
+    let lastAt = -Infinity
+    /** Those who want to be told of Ctrl-C. The last one is. */
+    let catchers: ReadonlyArray<Deferred.Deferred<string>> = []
     const listen = (signal: NodeJS.Signals) => {
       const now = performance.now()
-      if (firstAt === undefined) {
-        firstAt = now
-        Deferred.doneUnsafe(first, Effect.succeed(isKnown(signal) ? whys[signal] : signal))
-      } else if (now - firstAt > sameMs) process.exit(130)
+      if (now - lastAt <= sameMs) return
+      lastAt = now
+      const told = (signal === "SIGINT" ? catchers.at(-1) : undefined) ?? first
+      if (Deferred.isDoneUnsafe(told)) process.exit(130)
+      Deferred.doneUnsafe(told, Effect.succeed(isKnown(signal) ? whys[signal] : signal))
     }
+    const interrupts = Effect.map(
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          const catcher = Deferred.makeUnsafe<string>()
+          catchers = [...catchers, catcher]
+          return catcher
+        }),
+        (catcher) =>
+          Effect.sync(() => {
+            catchers = catchers.filter((other) => other !== catcher)
+          })
+      ),
+      Deferred.await
+    )
     for (const signal of Object.keys(whys)) process.on(signal, listen)
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
         for (const signal of Object.keys(whys)) process.removeListener(signal, listen)
       })
     )
-    return Signals.of({ first: Deferred.await(first), received: Deferred.isDone(first) })
+    return Signals.of({ first: Deferred.await(first), received: Deferred.isDone(first), interrupts })
   })
 )
 

@@ -24,6 +24,7 @@ export interface Options {
   readonly configuration?: string
   /** The program. Default: the sources. */
   readonly main?: string
+  readonly env?: Readonly<Record<string, string>>
 }
 
 /** A started program. It is killed should a test forget it. */
@@ -41,7 +42,7 @@ export class Program implements AsyncDisposable {
     this.child = spawn(process.execPath, [options.main ?? path.join(repository, "layers/cli/main.ts"), ...permitted], {
       cwd: options.cwd ?? repository,
       // Whose machine it is has no rules here.
-      env: { ...process.env, XDG_CONFIG_HOME: options.configuration ?? "/nowhere" },
+      env: { ...process.env, XDG_CONFIG_HOME: options.configuration ?? "/nowhere", ...options.env },
       stdio: ["pipe", "pipe", "pipe"]
     })
     const { stderr, stdin, stdout } = this.child

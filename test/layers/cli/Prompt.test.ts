@@ -6,6 +6,7 @@ import * as Queue from "effect/Queue"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
 import * as Prompt from "../../../layers/cli/Prompt.ts"
+import * as TerminalLines from "../../../layers/cli/TerminalLines.ts"
 import { StandardStreams } from "../../../layers/node/StandardStreams.ts"
 import { Questions } from "../../../src/Questions.ts"
 import { Permission, type Question } from "../../../src/Permission.ts"
@@ -29,7 +30,10 @@ const terminal = Effect.gen(function* () {
   )
   const stdin = Stream.orDie(Stream.fromQueue(typed).pipe(Stream.catch(() => Stream.empty)))
   const context = yield* Layer.build(
-    Layer.provide(Layer.merge(Prompt.layer, Prompt.questions), [streams, Stdio.layerTest({ stdin })])
+    Layer.provide(Layer.merge(Prompt.layer, Prompt.questions), [
+      streams,
+      Layer.provide(TerminalLines.layer, Stdio.layerTest({ stdin }))
+    ])
   )
   const ask = (id: string, pattern?: string) =>
     Effect.forkChild(Effect.flatMap(Effect.provideContext(Permission, context), (ask) => ask(question(id, pattern))))

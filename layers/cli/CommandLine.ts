@@ -374,7 +374,23 @@ const mcp = Command.make(
     allow: options.allow,
     yes: options.yes,
     sandbox: options.sandbox,
-    timeout: options.timeout
+    timeout: options.timeout,
+    http: Flag.Int("http").pipe(
+      Flag.filter(
+        (port) => port >= 0 && port <= 65_535,
+        () => "a port from 0 to 65535"
+      ),
+      Flag.withMetavar("PORT"),
+      Flag.withDescription("Serve many clients on this port (0: any that is free) instead of one on stdin"),
+      Flag.optional,
+      Flag.map(Option.getOrUndefined)
+    ),
+    host: Flag.String("host").pipe(
+      Flag.withDefault("127.0.0.1"),
+      Flag.withMetavar("HOST"),
+      Flag.withDescription("The address to listen on; 127.0.0.1 by default")
+    ),
+    noAuth: toggle("no-auth", "Serve whoever reaches the port, without a token")
   },
   (given) =>
     withTools(
@@ -382,17 +398,24 @@ const mcp = Command.make(
       Effect.gen(function* () {
         const Mcp = yield* Effect.promise(() => import("./Mcp.ts"))
         const { stdin } = yield* Stdio.Stdio
-        return yield* Mcp.stdio(reading("stdin", stdin), { ...given, version: yield* Version })
+        const version = yield* Version
+        return yield* given.http === undefined
+          ? Mcp.stdio(reading("stdin", stdin), { ...given, version })
+          : Mcp.http({ ...given, version, port: given.http, auth: !given.noAuth })
       })
     )
 ).pipe(
   Command.withShortDescription("Serve the tools over MCP"),
   Command.withDescription(
-    "Serves the tools to an MCP client on stdin and stdout. What has to be asked for is asked of the client's user, if " +
-      "the client can show forms; else it is refused, unless a rule allows it. It ends when stdin does, with status 0."
+    "Serves the tools to an MCP client on stdin and stdout, or to many on a port. What has to be asked for is asked of the " +
+      "client's user, if the client can show forms; else it is refused, unless a rule allows it. On stdin it ends when " +
+      "the input does, with status 0.\n\n  On a port clients need the token that is printed on stderr, or the one in " +
+      "TOOLSTREAM_MCP_TOKEN, as `Authorization: Bearer TOKEN`. A client works in a folder of the workspace with " +
+      "?workspace=DIR in its URL, and in a session of its own with ?session=NAME, if its revision of the protocol has none."
   ),
   Command.withExamples([
-    { command: "toolstream mcp --allow 'bash(npm test)'", description: "As an MCP client starts it" }
+    { command: "toolstream mcp --allow 'bash(npm test)'", description: "As an MCP client starts it" },
+    { command: "toolstream mcp --http 7777", description: "For many clients, at http://127.0.0.1:7777/mcp" }
   ])
 )
 

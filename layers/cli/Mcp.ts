@@ -3,16 +3,29 @@
  *
  * @since 0.1.0
  */
+import * as Config from "effect/Config"
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Base64Url from "effect/encoding/Base64Url"
+import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
 import type * as Stream from "effect/Stream"
+import { CurrentSession } from "../../src/Session.ts"
+import { ToolRuntime } from "../../src/ToolRuntime.ts"
 import * as JsonLines from "../JsonLines.ts"
 import * as Connections from "../mcp/Connections.ts"
+import * as Http from "../mcp/Http.ts"
+import * as HttpGuard from "../mcp/HttpGuard.ts"
+import * as HttpSessions from "../mcp/HttpSessions.ts"
 import * as Server from "../mcp/Server.ts"
+import * as Workspaces from "../mcp/Workspaces.ts"
+import * as HttpListener from "../node/HttpListener.ts"
 import { claim } from "../node/OwnStdout.ts"
 import { Signals } from "../node/Signals.ts"
 import { type OutputClosed, StandardStreams } from "../node/StandardStreams.ts"
+import { UsageError } from "./ExitStatus.ts"
 import * as Permitted from "./Permitted.ts"
 
 /**
@@ -32,6 +45,67 @@ const described = ({ timeout, version, yes }: Options): Server.Options => ({
   ...(yes ? {} : { asking: Permitted.instead }),
   clocks: timeout === undefined ? {} : { total: timeout }
 })
+
+/** Long enough not to be guessed. A shorter one was made by a person. */
+const minToken = 16
+
+/** One that the user chose, so that clients need not be told anew; or a new one. */
+const token = Effect.gen(function* () {
+  const { talk } = yield* StandardStreams
+  const chosen = yield* Effect.orDie(Config.String("TOOLSTREAM_MCP_TOKEN").pipe(Config.withDefault("")))
+  if (chosen !== "") {
+    if (chosen.length >= minToken) return Redacted.make(chosen)
+    return yield* new UsageError({ message: `TOOLSTREAM_MCP_TOKEN is shorter than ${minToken} characters` })
+  }
+  const made = Base64Url.encode(crypto.getRandomValues(new Uint8Array(32)))
+  yield* talk(`Authorization: Bearer ${made}\n`)
+  return Redacted.make(made)
+})
+
+/**
+ * Serves many clients, until a signal comes. What runs then is cancelled, and answered.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const http = Effect.fn("cli.mcpHttp")(function* (
+  options: Options & { readonly port: number; readonly host: string; readonly auth: boolean }
+) {
+  const { auth, host, port } = options
+  const signals = yield* Signals
+  const { talk } = yield* StandardStreams
+  const runtime = yield* ToolRuntime
+  const { workspace } = yield* CurrentSession
+  const isLocal = HttpGuard.loopback.includes(host) || host === "::1"
+  if (!auth && !isLocal) {
+    return yield* new UsageError({ message: `--no-auth serves whoever reaches ${host}; use it on 127.0.0.1 only` })
+  }
+  const server = Http.layer({
+    ...described(options),
+    hosts: isLocal ? HttpGuard.loopback : undefined,
+    token: auth ? yield* token : undefined
+  }).pipe(
+    Layer.provide(HttpSessions.layer({ workspaceOf: yield* Workspaces.within(workspace) })),
+    Layer.provideMerge(HttpListener.layer({ port, host }))
+  )
+  const { address } = Context.get(
+    yield* Effect.mapError(
+      Layer.build(server),
+      ({ cause }) => new UsageError({ message: `--http ${port}: ${messageOf(cause)}` })
+    ),
+    HttpServer.HttpServer
+  )
+  const name = isLocal ? "127.0.0.1" : host
+  yield* talk(`toolstream: MCP on http://${name}:${"port" in address ? address.port : port}/mcp\n`)
+  const why = yield* signals.first
+  yield* Effect.flatMap(
+    runtime.inFlight,
+    Effect.forEach(({ call }) => runtime.cancel(call.callId, why), { concurrency: "unbounded", discard: true })
+  )
+  return true
+}, Effect.scoped)
+
+const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
 /**
  * Serves one client, until the input ends or a signal comes. What runs then is cancelled. Gives true: no client is served

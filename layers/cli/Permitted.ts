@@ -6,7 +6,9 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
+import type * as Path from "effect/Path"
 import * as Stdio from "effect/Stdio"
 import * as Permission from "../../src/Permission.ts"
 import * as Modes from "../Modes.ts"
@@ -77,7 +79,7 @@ export const layer = (options: Options) =>
       const inForce = yield* RuleSources.inForce(options)
       const note = leftOut(inForce)
       if (note !== undefined) yield* talk(ExitStatus.lineOf(note))
-      const decide = yield* RuleVerdict.make(inForce)
+      const judge = yield* judgeOf(options, RuleVerdict.toJudge(yield* RuleVerdict.make(inForce)))
       const hooks = (when: RuleFiles.Hook["when"]) => inForce.hooks.filter((hook) => hook.when === when)
       const asks = options.yes
         ? Permission.layerAllowAll
@@ -88,8 +90,35 @@ export const layer = (options: Options) =>
             : Permission.layerDenyAll(`stdin is no terminal, so that nobody can be asked. ${instead}`)
       return Permissions.layerWith({
         before: yield* Effect.forEach(hooks("before"), CommandHooks.before),
-        rules: yield* Modes.rules(RuleVerdict.toJudge(decide)),
+        rules: yield* Modes.rules(judge),
         after: yield* Effect.forEach(hooks("after"), CommandHooks.after)
       }).pipe(Layer.provide(RuleSources.layerGrants), Layer.provide(asks))
     })
   )
+
+/** Judges by the rules of the workspace that a session works in, where that is a folder in the program's. */
+const judgeOf = Effect.fnUntraced(function* (options: Options, own: Permissions.Judge) {
+  const services = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  const judges = new Map([[options.workspace, own]])
+  const load = (workspace: string) =>
+    RuleSources.inForce(options, workspace).pipe(
+      Effect.flatMap(RuleVerdict.make),
+      Effect.map((decide) => {
+        const judge = RuleVerdict.toJudge(decide)
+        judges.set(workspace, judge)
+        return judge
+      }),
+      Effect.provideContext(services)
+    )
+  const judge: Permissions.Judge = (prepared, granted) => {
+    const known = judges.get(prepared.session.workspace)
+    return known !== undefined
+      ? known(prepared, granted)
+      : Effect.matchEffect(load(prepared.session.workspace), {
+          onSuccess: (judge) => judge(prepared, granted),
+          // They may deny.
+          onFailure: ({ message: why }) => Effect.succeed({ _tag: "Denied", by: "the rules of the workspace", why })
+        })
+  }
+  return judge
+})

@@ -67,7 +67,11 @@ export interface Found extends RuleFiles.Source {
  * @category constructors
  * @since 0.1.0
  */
-export const inForce = Effect.fn("cli.inForce")(function* ({ allow, workspace }: Options) {
+export const inForce = Effect.fn("cli.inForce")(function* (
+  { allow, workspace }: Options,
+  /** A folder in the workspace whose rules hold, too. */
+  inner: string = workspace
+) {
   const { home, rules, trust: trustFile } = yield* configuration
   const fromFlags = yield* Effect.forEach(allow, (text) =>
     fromResult(
@@ -80,9 +84,13 @@ export const inForce = Effect.fn("cli.inForce")(function* ({ allow, workspace }:
   const flags: RuleFiles.Source = { origin: "user", file: "--allow", hash: "", rules: fromFlags, hooks: [] }
   const own = yield* at(rules, "user")
   const found = yield* ofWorkspace(workspace)
+  const foundInside = inner === workspace ? Option.none() : yield* ofWorkspace(inner)
   const trust = yield* TrustFile.read(trustFile)
   return {
-    ...RuleFiles.merge([...Option.toArray(own), ...Option.toArray(found), flags], trust),
+    ...RuleFiles.merge(
+      [...Option.toArray(own), ...Option.toArray(found), ...Option.toArray(foundInside), flags],
+      trust
+    ),
     /** Of the file of the workspace, if there is one. */
     standing: Option.map(found, (source) => RuleFiles.standing(source, trust)),
     home

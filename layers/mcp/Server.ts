@@ -42,7 +42,8 @@ export interface Options extends Tools.Options {
 export type Services = ToolRegistry | ToolRuntime | Connections
 
 /** What effect is told of it. */
-const described = (options: Options) =>
+/** What effect is told of it. */
+export const described = (options: Options) =>
   Effect.gen(function* () {
     const { instructions, name, registrations = Layer.empty, version } = options
     const { protocols, unknown } = yield* Revisions.make(yield* ToolRegistry, yield* Connections)

@@ -89,6 +89,12 @@ export class Program implements AsyncDisposable {
     return this.stdout
   }
 
+  /** Waits until stderr says it. Gives the first group. */
+  async said(what: RegExp): Promise<string> {
+    await this.until(() => what.test(this.stderr))
+    return what.exec(this.stderr)?.[1] ?? ""
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.child.kill("SIGKILL")
     this.child.stdout.destroy()

@@ -28,7 +28,7 @@ export const isLimits = (resolved: Limits | OutOfRange): resolved is Limits => !
 /** Resolves clocks, for one runtime. What most calls have, nothing of their own, costs nothing. */
 export class Resolver {
   private readonly policy: Policy
-  private readonly grace: Duration.Input
+  private readonly grace: number | OutOfRange
   /** Of a call of which nothing is known. */
   readonly plain: Limits
   private readonly common: Limits | OutOfRange
@@ -37,7 +37,7 @@ export class Resolver {
 
   constructor(policy: Policy, grace: Duration.Input) {
     this.policy = policy
-    this.grace = grace
+    this.grace = ms("grace", grace, "policy")
     this.caps = policy.caps === undefined ? undefined : inMs(policy.caps, "policy")
     this.common = this.make("", {}, {})
     this.plain = isLimits(this.common) ? this.common : none
@@ -68,7 +68,7 @@ export class Resolver {
             : policy.defaults?.[name] !== undefined
               ? ms(name, policy.defaults[name], "policy")
               : name === "grace"
-                ? ms(name, this.grace, "policy")
+                ? this.grace
                 : Infinity
       for (const each of [fixed, set, fallback]) if (typeof each === "object") return each
       const asked = name === "grace" ? (fixed ?? set) : shorter(fixed, set)
@@ -103,10 +103,14 @@ const shorter = (a: number | OutOfRange | undefined, b: number | OutOfRange | un
   a === undefined ? b : b === undefined ? a : a < b ? a : b
 
 const ms = (name: keyof Clocks, duration: Duration.Input, of: OutOfRange["of"]): number | OutOfRange => {
-  const given = Duration.fromInput(duration)
-  const value = given._tag === "Some" ? Duration.toMillis(given.value) : Number.NaN
-  // Negative ones become zero on the way.
+  // Most are numbers, of which a call need not make durations.
+  const value = typeof duration === "number" ? duration : millisOf(duration)
   if (value === Infinity || (Number.isInteger(value) && value >= 1 && value <= longest)) return value
   const shown = typeof duration === "object" ? `${value} ms` : String(duration)
   return { of, message: `the ${name} clock is ${shown}; give 1 to ${longest} whole milliseconds` }
+}
+
+const millisOf = (duration: Duration.Input): number => {
+  const given = Duration.fromInput(duration)
+  return given._tag === "Some" ? Duration.toMillis(given.value) : Number.NaN
 }

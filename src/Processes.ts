@@ -13,6 +13,7 @@
  *   end-of-file: what the command left behind may hold the pipes open for ever.
  *   No byte that the command itself wrote is lost.
  * - Output that nobody pulls blocks the process, and holds no memory.
+ * - It runs in the sandbox of who spawns it, `CurrentSandbox`, or not at all.
  *
  * @since 0.1.0
  */
@@ -214,7 +215,10 @@ export interface Process {
   readonly containment?: Containment | undefined
   /** To be run once. Who still writes when it has ended waits, until `sweep`. */
   readonly output: Stream.Stream<Output>
-  /** Waits for the command itself, not for what it leaves behind. */
+  /**
+   * Waits for the command itself, not for what it leaves behind. In a sandbox of Linux a death by a signal is the exit
+   * status 128 + its number.
+   */
   readonly exit: Effect.Effect<ExitStatus>
   /**
    * Ends whatever of the process is alive, and gives what outlived the command. Run before `exit` it ends the command

@@ -5,7 +5,8 @@
  *   session. Credentials of the user are not to be seen, and the sockets of other
  *   programs not to be reached.
  * - `read-only`: the same, and the workspace is not written to either.
- * - `no-network`: they reach no other program, neither on this machine nor on another.
+ * - `no-network`: they reach no program that they did not start, on this machine or on another, except by a socket in
+ *   the workspace.
  *
  * Several hold together: what one forbids is forbidden. None is `off`.
  *

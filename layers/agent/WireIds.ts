@@ -4,7 +4,7 @@
  *
  * @since 0.1.0
  */
-import { type Call, callsOf, type History } from "../History.ts"
+import { type Call, callsOf, type History } from "./History.ts"
 
 /** What all providers take. */
 const allowed = /^[a-zA-Z0-9_-]{1,64}$/
@@ -12,6 +12,9 @@ const allowed = /^[a-zA-Z0-9_-]{1,64}$/
 /**
  * An id for each call of the history, by its `callId`: the provider's own, unless it has been used before in this
  * history, or would not be taken. Then it is the `callId`. It stays the same when the history grows.
+ *
+ * @category converting
+ * @since 0.1.0
  */
 export const make = (history: History): ReadonlyMap<string, string> => {
   const used = new Set<string>()
@@ -24,11 +27,21 @@ export const make = (history: History): ReadonlyMap<string, string> => {
   return ids
 }
 
-/** The name of a call as it can be sent back. */
+/**
+ * The name of a call as it can be sent back.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
 export const nameOf = ({ name }: Call): string =>
   allowed.test(name) ? name : name.replace(/[^a-zA-Z0-9_-]+/g, "_").slice(0, 64) || "unknown"
 
-/** The parameters of a call as an object: those that are none are sent back as one without keys. */
+/**
+ * The parameters of a call as an object: those that are none are sent back as one without keys.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
 export const parametersOf = ({ text, truncated }: Call): Readonly<Record<string, unknown>> => {
   if (truncated === true) return {}
   try {

@@ -23,7 +23,7 @@ import * as ToolStream from "../../../src/ToolStream.ts"
 
 class Count extends Tool.Service<Count>()("count", {
   description: "Counts.",
-  parameters: { to: Schema.Natural, then: Schema.optionalKey(Schema.Literals(["die", "fail", "report"])) },
+  parameters: { to: Schema.Natural, ends: Schema.optionalKey(Schema.Literals(["die", "fail", "report"])) },
   progress: Schema.Natural,
   success: Schema.Natural,
   failure: Schema.String,
@@ -35,13 +35,13 @@ const ours = ToolRuntime.layerWith().pipe(
   Layer.provideMerge(ToolRegistry.layer(Count)),
   Layer.provide(
     Count.toLayer(
-      Effect.succeed(({ then, to }) =>
+      Effect.succeed(({ ends, to }) =>
         ToolStream.callback((emit: (n: number) => Effect.Effect<void>) =>
           Effect.gen(function* () {
             for (let n = 1; n <= to; n++) yield* emit(n)
-            if (then === "die") return yield* Effect.die(new Error("died"))
-            if (then === "fail") return yield* Effect.fail("failed")
-            return then === "report" ? 101 : to
+            if (ends === "die") return yield* Effect.die(new Error("died"))
+            if (ends === "fail") return yield* Effect.fail("failed")
+            return ends === "report" ? 101 : to
           })
         )
       )
@@ -97,10 +97,10 @@ describe("EffectAi.toToolkit", () => {
         const [output] = good.at(-1)?.modelOutput ?? []
         assert(output?.type === "text" && output.text === "counted 2")
         for (const [params, says] of [
-          [{ to: 1, then: "die" }, "a bug in it"],
-          [{ to: 1, then: "fail" }, "failed"],
+          [{ to: 1, ends: "die" }, "a bug in it"],
+          [{ to: 1, ends: "fail" }, "failed"],
           [{ to: "x" }, "parameters are invalid"],
-          [{ to: 0, then: "report" }, "101"]
+          [{ to: 0, ends: "report" }, "101"]
         ] as const) {
           const last = (yield* handled("count", params)).at(-1)
           assert.isTrue(last?.isFailure)
@@ -115,7 +115,7 @@ describe("EffectAi.toToolkit", () => {
     Effect.gen(function* () {
       const toolkit = yield* EffectAi.toToolkit
       const { layer } = model([
-        [call("1", "count", { to: 1 }), call("2", "count", { to: 0, then: "die" }), finish("tool-calls")]
+        [call("1", "count", { to: 1 }), call("2", "count", { to: 0, ends: "die" }), finish("tool-calls")]
       ])
       const parts = yield* LanguageModel.streamText({ prompt: "count", toolkit }).pipe(
         Stream.runCollect,
@@ -234,7 +234,7 @@ describe("EffectAi.fromToolkit", () => {
       )
       const [weather] = tools
       assert(weather !== undefined)
-      yield* LawCheck.checkErased(weather, { parameters: [{ city: "Oslo" }, { city: "nowhere" }, { city: "storm" }] })
+      yield* LawCheck.checkErased(weather, { parameters: [{ city: "Oslo" }, { city: "nowhere" }] })
     }).pipe(Effect.provide(theirs))
   )
 })

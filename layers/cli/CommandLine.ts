@@ -87,13 +87,13 @@ type Options = Pick<
   Command.Command.Config.Infer<typeof options>,
   "allow" | "plugins" | "sandbox" | "workspace" | "yes"
 > &
-  Pick<Permitted.Options, "asksCaller">
+  Pick<Permitted.Options, "asksCaller"> & { readonly journal?: string | undefined }
 
 /**
  * Builds what the options ask for and uses it. Whoever ends the program before it is built has started no call.
  */
 const withTools = <E, R>(
-  { allow, asksCaller, plugins, sandbox, workspace, yes }: Options,
+  { allow, asksCaller, journal, plugins, sandbox, workspace, yes }: Options,
   use: Effect.Effect<boolean | number, E, R>,
   session?: (workspace: string) => Effect.Effect<string | undefined, ExitStatus.UsageError>
 ) =>
@@ -103,7 +103,9 @@ const withTools = <E, R>(
       const signals = yield* Signals
       const Toolbox = yield* Effect.promise(() => import("./Toolbox.ts"))
       const toolbox = yield* Effect.raceFirst(
-        Effect.asSome(Layer.build(Toolbox.layer({ allow, asksCaller, plugins, sandbox, session, workspace, yes }))),
+        Effect.asSome(
+          Layer.build(Toolbox.layer({ allow, asksCaller, journal, plugins, sandbox, session, workspace, yes }))
+        ),
         Effect.as(signals.first, Option.none())
       )
       const succeeded = Option.isSome(toolbox) && (yield* Effect.provide(use, toolbox.value))
@@ -390,7 +392,13 @@ const mcp = Command.make(
       Flag.withMetavar("HOST"),
       Flag.withDescription("The address to listen on; 127.0.0.1 by default")
     ),
-    noAuth: toggle("no-auth", "Serve whoever reaches the port, without a token")
+    noAuth: toggle("no-auth", "Serve whoever reaches the port, without a token"),
+    journal: Flag.String("journal").pipe(
+      Flag.withMetavar("DIR"),
+      Flag.withDescription("Keep what becomes of every call in this folder; long calls can go on as tasks then"),
+      Flag.optional,
+      Flag.map(Option.getOrUndefined)
+    )
   },
   (given) =>
     withTools(

@@ -10,16 +10,20 @@ import * as Effect from "effect/Effect"
 import * as Base64Url from "effect/encoding/Base64Url"
 import * as HttpServer from "effect/http/HttpServer"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import type * as Stream from "effect/Stream"
+import { Records } from "../../src/Journal.ts"
 import { CurrentSession } from "../../src/Session.ts"
 import { ToolRuntime } from "../../src/ToolRuntime.ts"
+import * as Recovery from "../journal/Recovery.ts"
 import * as JsonLines from "../JsonLines.ts"
 import * as Connections from "../mcp/Connections.ts"
 import * as Http from "../mcp/Http.ts"
 import * as HttpGuard from "../mcp/HttpGuard.ts"
 import * as HttpSessions from "../mcp/HttpSessions.ts"
 import * as Server from "../mcp/Server.ts"
+import * as TaskStore from "../mcp/TaskStore.ts"
 import * as Workspaces from "../mcp/Workspaces.ts"
 import * as HttpListener from "../node/HttpListener.ts"
 import { claim } from "../node/OwnStdout.ts"
@@ -39,11 +43,29 @@ export interface Options {
   readonly timeout: number | undefined
 }
 
-const described = ({ timeout, version, yes }: Options): Server.Options => ({
-  name: "toolstream",
-  version,
-  ...(yes ? {} : { asking: Permitted.instead }),
-  clocks: timeout === undefined ? {} : { total: timeout }
+/** A call that takes longer goes on as a task, for clients that know them. Less makes them ask twice for most builds. */
+const taskAfter = "10 seconds"
+
+/** Tasks are there if there is a journal, which outlives the program: what it left open is ended first. */
+const described = Effect.fnUntraced(function* ({ timeout, version, yes }: Options) {
+  const records = yield* Effect.serviceOption(Records)
+  if (Option.isSome(records)) {
+    yield* Effect.mapError(
+      Effect.provideService(Recovery.recover, Records, records.value),
+      ({ message }) => new UsageError({ message: `--journal: ${message}` })
+    )
+  }
+  const options: Server.Options = {
+    name: "toolstream",
+    version,
+    ...(yes ? {} : { asking: Permitted.instead }),
+    clocks: timeout === undefined ? {} : { total: timeout },
+    ...(Option.isSome(records) ? { tasks: { policyOf: () => ({ after: taskAfter }) } } : {})
+  }
+  const store = Option.isSome(records)
+    ? Layer.provide(TaskStore.layerJournal, Layer.succeed(Records, records.value))
+    : Layer.empty
+  return { options, store }
 })
 
 /** Long enough not to be guessed. A shorter one was made by a person. */
@@ -80,11 +102,13 @@ export const http = Effect.fn("cli.mcpHttp")(function* (
   if (!auth && !isLocal) {
     return yield* new UsageError({ message: `--no-auth serves whoever reaches ${host}; use it on 127.0.0.1 only` })
   }
+  const { options: ofServer, store } = yield* described(options)
   const server = Http.layer({
-    ...described(options),
+    ...ofServer,
     hosts: isLocal ? HttpGuard.loopback : undefined,
     token: auth ? yield* token : undefined
   }).pipe(
+    Layer.provide(store),
     Layer.provide(HttpSessions.layer({ workspaceOf: yield* Workspaces.within(workspace) })),
     Layer.provideMerge(HttpListener.layer({ port, host }))
   )
@@ -118,14 +142,15 @@ export const stdio = Effect.fn("cli.mcp")(function* <E>(input: Stream.Stream<Uin
   const signals = yield* Signals
   const { write } = yield* StandardStreams
   yield* Effect.sync(claim)
+  const { options: ofServer, store } = yield* described(options)
   const ended = yield* Deferred.make<void, E | OutputClosed>()
   yield* Layer.build(
     Server.layerLines<E | OutputClosed>({
-      ...described(options),
+      ...ofServer,
       lines: JsonLines.lines(input, signals.first),
       write,
       ended: (exit) => Deferred.done(ended, exit)
-    }).pipe(Layer.provide(Connections.layerOne))
+    }).pipe(Layer.provide(store), Layer.provide(Connections.layerOne))
   )
   yield* Deferred.await(ended)
   return true

@@ -17,7 +17,7 @@ import * as Guards from "../Guards.ts"
 import * as Modes from "../Modes.ts"
 import * as Ports from "../node/Ports.ts"
 import type { PluginFailed } from "../Plugins.ts"
-import type { UsageError } from "./ExitStatus.ts"
+import { UsageError } from "./ExitStatus.ts"
 import * as Permitted from "./Permitted.ts"
 import * as Prompt from "./Prompt.ts"
 import * as Workspace from "./Workspace.ts"
@@ -33,6 +33,8 @@ export const layer = (
     readonly sandbox: Sandbox.Sandbox
     /** The session that is taken up again in the workspace. Default: a new one. */
     readonly session?: ((workspace: string) => Effect.Effect<string | undefined, UsageError>) | undefined
+    /** The folder of a journal of the calls. Default: none is kept. */
+    readonly journal?: string | undefined
   }
 ) =>
   Layer.unwrap(
@@ -48,17 +50,33 @@ export const layer = (
         Layer.provideMerge(yield* withPlugins(tools, options.plugins)),
         // Below all of it: what a plugin does when it is loaded belongs to the session, too.
         Layer.provideMerge(
-          Layer.mergeAll(Session.layer({ workspace, id }), Sandbox.layer(options.sandbox), yield* asking)
-        )
+          Layer.mergeAll(Session.layer({ workspace, id }), Sandbox.layer(options.sandbox), yield* asking(options))
+        ),
+        Layer.provideMerge(journalIn(options.journal))
       )
     })
   )
 
-/** What tools ask a person, where one sits at the terminal. */
-const asking = Effect.gen(function* () {
+/** What tools ask a person, where one sits at the terminal, and it is not a protocol that is typed there. */
+const asking = Effect.fnUntraced(function* ({ asksCaller = false }: Pick<Permitted.Options, "asksCaller">) {
   const { stdinIsTerminal } = yield* Stdio.Stdio
-  return (yield* stdinIsTerminal) ? Prompt.questions : Layer.empty
+  return !asksCaller && (yield* stdinIsTerminal) ? Prompt.questions : Layer.empty
 })
+
+/** Below the runtime, which writes to it. */
+const journalIn = (directory: string | undefined): Layer.Layer<never, UsageError> =>
+  directory === undefined
+    ? Layer.empty
+    : Layer.unwrap(
+        Effect.map(
+          Effect.promise(() => import("../node/FileJournal.ts")),
+          (FileJournal) => FileJournal.layer({ directory })
+        )
+      ).pipe(
+        Layer.catch(({ message }) =>
+          Layer.effectDiscard(Effect.fail(new UsageError({ message: `--journal ${message}` })))
+        )
+      )
 
 type Tools = Layer.Layer<Builtin.Ports | ToolRegistry, PluginFailed>
 

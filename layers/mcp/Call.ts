@@ -20,6 +20,7 @@ import * as Option from "effect/Option"
 import { type Clocks, CurrentClocks } from "../../src/Clocks.ts"
 import { type Ask, Permission } from "../../src/Permission.ts"
 import * as ProgressPolicy from "../../src/ProgressPolicy.ts"
+import { Questions } from "../../src/Questions.ts"
 import { CurrentSession } from "../../src/Session.ts"
 import * as ToolCall from "../../src/ToolCall.ts"
 import type { ToolError } from "../../src/ToolError.ts"
@@ -28,6 +29,7 @@ import * as ToolStream from "../../src/ToolStream.ts"
 import * as Client from "./Client.ts"
 import type { Connection } from "./Connections.ts"
 import type * as Continuation from "./Continuation.ts"
+import * as Elicitation from "./Elicitation.ts"
 import * as Forms from "./Forms.ts"
 import { Progress } from "./ProgressText.ts"
 
@@ -56,12 +58,12 @@ export const CurrentStandIn = Context.Reference<StandIn | undefined>("toolstream
  * @since 0.1.0
  */
 export interface StandIn {
-  /** Told before the call is dispatched. */
-  readonly accepted: (call: ToolCall.ToolCall) => Effect.Effect<void>
-  /** Whether it tells progress itself. */
+  /** The call, before it is dispatched: as it is to be. */
+  readonly accepted: (call: ToolCall.ToolCall) => Effect.Effect<ToolCall.ToolCall>
+  /** Whether it keeps the progress, in place of the request. */
   readonly progress: (message: string) => boolean
-  /** Asks the client, unless the request still can. */
-  readonly ask: ((questions: Client.Questions) => Effect.Effect<Client.Answers>) | undefined
+  /** Asks the client; undefined if it leaves that to the request. */
+  readonly ask: (questions: Client.Questions) => Effect.Effect<Client.Answers> | undefined
 }
 
 /**
@@ -80,7 +82,7 @@ export interface Options {
 
 type Outcome = McpSchema.CallToolResult | McpSchema.InputRequired
 
-const asked = "the client was asked, and makes the call again with its answer"
+const askedFirst = "the client was asked, and makes the call again with its answer"
 
 /**
  * @category running
@@ -97,12 +99,12 @@ export const run = Effect.fnUntraced(function* (
   const id = Context.get(context, CurrentRequestId)
   const standIn = Context.get(context, CurrentStandIn)
   const before = yield* continued(seals, request, name)
-  const call = yield* Effect.provideService(
+  const made = yield* Effect.provideService(
     ToolCall.make({ name, parameters, ...(id === undefined ? {} : { externalId: String(id) }) }),
     CurrentSession,
     session
   )
-  if (standIn !== undefined) yield* standIn.accepted(call)
+  const call = standIn === undefined ? made : yield* standIn.accepted(made)
 
   /** What ended the call: its question. */
   let question: { readonly questions: Client.Questions; readonly state: string | undefined } | undefined
@@ -117,9 +119,10 @@ export const run = Effect.fnUntraced(function* (
         const known = Object.keys(questions).every((key) => Object.hasOwn(before.answers, key))
         if (known) return Effect.succeed(before.answers)
         if (Option.isSome(reverse)) return Client.askDirectly(reverse.value.getClient, questions)
-        if (standIn?.ask !== undefined) return standIn.ask(questions)
+        const asked = standIn?.ask(questions)
+        if (asked !== undefined) return asked
         question ??= { questions, state }
-        return Effect.andThen(Effect.forkDetach(runtime.cancel(call.callId, asked)), Effect.never)
+        return Effect.andThen(Effect.forkDetach(runtime.cancel(call.callId, askedFirst)), Effect.never)
       }),
     log: (level, data) =>
       Effect.provideContext(server.notifications["notifications/message"]({ level, data }), context).pipe(Effect.ignore)
@@ -138,6 +141,7 @@ export const run = Effect.fnUntraced(function* (
     Context.add(Client.CurrentClient, client),
     Context.add(ProgressPolicy.CurrentProgressPolicy, progress),
     Context.add(CurrentClocks, clocks),
+    Context.add(Questions, Elicitation.question(client)),
     permission === undefined ? (context) => context : Context.add(Permission, permission(client))
   )
   const result = yield* inBatch((batch) => {
@@ -145,10 +149,16 @@ export const run = Effect.fnUntraced(function* (
     return tells || standIn !== undefined
       ? ToolStream.runForEachArray(stream, Effect.forEach(tell, { discard: true }))
       : ToolStream.runResult(stream)
-  }).pipe(Effect.provideContext(references), Effect.match({ onSuccess: Forms.resultOf, onFailure: (error) => error }))
+  }).pipe(
+    Effect.provideContext(references),
+    Effect.match({
+      onSuccess: (result) => Forms.resultOf(result, request.protocolVersion),
+      onFailure: (error) => error
+    })
+  )
   if (result instanceof McpSchema.CallToolResult) return result
   return question === undefined
-    ? yield* failed(result)
+    ? yield* failed(result, request.protocolVersion)
     : new McpSchema.InputRequired({
         inputRequests: question.questions,
         requestState: yield* seals.seal({
@@ -159,8 +169,8 @@ export const run = Effect.fnUntraced(function* (
       })
 })
 
-const failed = (error: ToolError): Effect.Effect<McpSchema.CallToolResult> => {
-  const result = Effect.succeed(Forms.failureOf(error))
+const failed = (error: ToolError, revision: string): Effect.Effect<McpSchema.CallToolResult> => {
+  const result = Effect.succeed(Forms.failureOf(error, revision))
   return error.reason._tag === "ToolDefect" ? Effect.andThen(Effect.logError(error.message), result) : result
 }
 

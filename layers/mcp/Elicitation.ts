@@ -1,5 +1,5 @@
 /**
- * Permissions, asked of the client's user by a form.
+ * Permissions, and what tools ask, asked of the client's user by a form.
  *
  * **Source** MCP 2025-11-25 and 2026-07-28, client/elicitation, "Form Mode".
  *
@@ -8,6 +8,7 @@
 import * as Effect from "effect/Effect"
 import type { Answer, Ask, Question } from "../../src/Permission.ts"
 import * as PlainText from "../../src/PlainText.ts"
+import type * as Questions from "../../src/Questions.ts"
 import * as Client from "./Client.ts"
 
 /**
@@ -77,6 +78,53 @@ const answerOf = (result: Client.Answers[string] | undefined): Answer => {
     default:
       return denied(typeof reason === "string" && reason.trim() !== "" ? reason : "no reason was given")
   }
+}
+
+/**
+ * Asks what a tool asks, if the client can show forms.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const question = (client: Client.Client): Questions.Ask | undefined =>
+  Client.showsForms(client.capabilities)
+    ? ({ options, text }) => {
+        const name = `question-${digest(JSON.stringify([text, options]))}`
+        const inWords = { type: "string", title: options.length === 0 ? "Answer" : "In other words" }
+        const fields = options.length === 0 ? {} : { choice: { type: "string", title: "Choice", enum: options } }
+        return client
+          .ask({
+            [name]: {
+              method: "elicitation/create",
+              params: {
+                mode: "form",
+                message: PlainText.make(text),
+                requestedSchema: { type: "object", properties: { ...fields, words: inWords } }
+              }
+            }
+          })
+          .pipe(
+            Effect.map((answers) => said(answers[name], options)),
+            Effect.catch(({ why }) => Effect.succeed<Questions.Answer>({ _tag: "Declined", why }))
+          )
+      }
+    : undefined
+
+const said = (result: Client.Answers[string] | undefined, options: ReadonlyArray<string>): Questions.Answer => {
+  const { action, content } = result ?? {}
+  const { choice, words }: Readonly<Record<string, unknown>> =
+    action === "accept" && typeof content === "object" && content !== null ? { ...content } : {}
+  if (typeof words === "string" && words.trim() !== "") return { _tag: "Written", text: words }
+  return typeof choice === "string" && options.includes(choice)
+    ? { _tag: "Chosen", option: choice }
+    : { _tag: "Declined", why: "the user gave no answer" }
+}
+
+/** The same for the same text, so that a call that is made again finds its answer: FNV-1a. */
+const digest = (text: string): string => {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  return `${text.length}-${(hash >>> 0).toString(36)}`
 }
 
 const denied = (why: string): Answer => ({ _tag: "Denied", by: "the user", why })

@@ -55,9 +55,9 @@ export const toolOf = (listed: ListedTool, icons?: ReadonlyArray<McpSchema.Icon>
  * @category converting
  * @since 0.1.0
  */
-export const resultOf = ({ content, isError, value }: ToolResult): McpSchema.CallToolResult =>
+export const resultOf = ({ content, isError, value }: ToolResult, revision: string): McpSchema.CallToolResult =>
   new McpSchema.CallToolResult({
-    content: content.map(contentOf),
+    content: content.map((item) => contentOf(item, revision)),
     ...(value === undefined ? {} : { structuredContent: value }),
     isError
   })
@@ -66,10 +66,10 @@ export const resultOf = ({ content, isError, value }: ToolResult): McpSchema.Cal
  * @category converting
  * @since 0.1.0
  */
-export const failureOf = (error: ToolError.ToolError): McpSchema.CallToolResult => {
+export const failureOf = (error: ToolError.ToolError, revision: string): McpSchema.CallToolResult => {
   const told = discreet(error)
   return new McpSchema.CallToolResult({
-    content: ToolError.toContent(told).map(contentOf),
+    content: ToolError.toContent(told).map((item) => contentOf(item, revision)),
     isError: true,
     _meta: { [errorKey]: encodeError(told) }
   })
@@ -88,21 +88,46 @@ const discreet = (error: ToolError.ToolError): ToolError.ToolError => {
     : error
 }
 
-const contentOf = (item: ToolContent): McpSchema.ContentBlock => {
+/** Whoever knows no such item reads what it would have been. */
+const contentOf = (item: ToolContent, revision: string): McpSchema.ContentBlock => {
   switch (item.type) {
     case "text":
       return { type: "text", text: item.text }
     case "image":
-      return Result.match(Base64.decode(item.data), {
-        onSuccess: (data): McpSchema.ContentBlock => ({ type: "image", data, mimeType: item.mimeType }),
-        onFailure: (): McpSchema.ContentBlock => ({ type: "text", text: `[${item.mimeType}: its base64 is broken]` })
-      })
+      return withBytes(item.data, item.mimeType, (data) => ({ type: "image", data, mimeType: item.mimeType }))
     case "resource": {
-      const { mimeType, uri } = item
-      return { type: "resource_link", uri, name: nameOf(uri), ...(mimeType === undefined ? {} : { mimeType }) }
+      const { data, mimeType, text, uri } = item
+      const about = { uri, ...(mimeType === undefined ? {} : { mimeType }) }
+      if (text !== undefined) return { type: "resource", resource: { ...about, text } }
+      if (data !== undefined) {
+        return withBytes(data, uri, (bytes) =>
+          mimeType?.startsWith("audio/") !== true
+            ? { type: "resource", resource: { ...about, blob: bytes } }
+            : revision >= withAudio
+              ? { type: "audio", data: bytes, mimeType }
+              : { type: "text", text: `[${mimeType}, ${bytes.length} bytes]` }
+        )
+      }
+      return revision >= withLinks
+        ? { type: "resource_link", ...about, name: nameOf(uri) }
+        : { type: "text", text: `[resource: ${uri}]` }
     }
   }
 }
+
+/** The first revisions that have them. Revisions are dates. */
+const withAudio = "2025-03-26"
+const withLinks = "2025-06-18"
+
+const withBytes = (
+  base64: string,
+  what: string,
+  use: (bytes: Uint8Array) => McpSchema.ContentBlock
+): McpSchema.ContentBlock =>
+  Result.match(Base64.decode(base64), {
+    onSuccess: use,
+    onFailure: (): McpSchema.ContentBlock => ({ type: "text", text: `[${what}: its base64 is broken]` })
+  })
 
 /** The last part of a URI, which is what a person knows it by. */
 const nameOf = (uri: string): string => /[^/]+(?=\/*$)/.exec(uri)?.[0] ?? uri

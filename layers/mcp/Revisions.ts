@@ -1,13 +1,13 @@
 /**
  * The revisions of MCP that a server speaks, with what effect's adapters leave out: the
- * id of a request, and lists as each session sees them.
+ * id of a request, lists as each session sees them, and tasks.
  *
  * **Details**
  *
  * It is put around the handlers that an adapter of effect installs, whose form is not a
  * stable part of effect. `make` looks at it first. Where it is not the form that is known
- * here, the adapter is taken as it is: calls then have no `externalId`, and every session
- * is listed what the server's own is.
+ * here, the adapter is taken as it is: calls then have no `externalId`, every session
+ * is listed what the server's own is, and there are no tasks.
  *
  * @since 0.1.0
  */
@@ -20,6 +20,8 @@ import { CurrentSession } from "../../src/Session.ts"
 import type { ToolRegistry } from "../../src/ToolRegistry.ts"
 import { CurrentRequestId } from "./Call.ts"
 import type { Connections } from "./Connections.ts"
+import * as TaskRpcs from "./TaskRpcs.ts"
+import type * as Tasks from "./Tasks.ts"
 
 /**
  * @category models
@@ -29,6 +31,8 @@ export interface Revisions {
   readonly protocols: NonEmptyReadonlyArray<McpProtocol.ProtocolAdapter>
   /** Revisions whose adapters are not of the form that is known here. */
   readonly unknown: ReadonlyArray<string>
+  /** Whether the newest has tasks. */
+  readonly tasks: boolean
 }
 
 /** Newest first. A client that offers none of them is answered with the newest that it can speak. */
@@ -41,7 +45,7 @@ const adapters: NonEmptyReadonlyArray<McpProtocol.ProtocolAdapter> = [
 ]
 
 /** What effect's handlers require is provided by effect. */
-type Handler = (payload: unknown, request: Request) => Effect.Effect<unknown, unknown, never>
+type Handler = (payload: unknown, request: Request) => Effect.Effect<unknown, unknown>
 
 interface Request {
   readonly requestId: string | number
@@ -111,7 +115,8 @@ const isHandlers = (value: unknown): value is Handlers => {
  */
 export const make = (
   registry: ToolRegistry["Service"],
-  connections: Connections["Service"]
+  connections: Connections["Service"],
+  tasks?: Tasks.Tasks
 ): Effect.Effect<Revisions> =>
   Effect.gen(function* () {
     const change = (handlers: Handlers): Handlers => ({
@@ -127,11 +132,14 @@ export const make = (
       Effect.map(withHandlers(adapter, change), (changed) => ({ adapter, changed }))
     )
     const chosen = ({ adapter, changed }: typeof newest) => changed ?? adapter
+    const withTasks =
+      tasks === undefined || newest.changed === undefined ? undefined : TaskRpcs.add(newest.changed, tasks)
     return {
-      protocols: [chosen(newest), ...older.map(chosen)],
+      protocols: [withTasks ?? chosen(newest), ...older.map(chosen)],
       unknown: [newest, ...older].flatMap(({ adapter, changed }) =>
         changed === undefined ? [adapter.protocolVersion] : []
-      )
+      ),
+      tasks: withTasks !== undefined
     }
   })
 

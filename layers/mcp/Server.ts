@@ -18,6 +18,7 @@ import type { ToolRuntime } from "../../src/ToolRuntime.ts"
 import { Connections } from "./Connections.ts"
 import * as Lines from "./Lines.ts"
 import * as Revisions from "./Revisions.ts"
+import * as Tasks from "./Tasks.ts"
 import * as Tools from "./Tools.ts"
 
 /**
@@ -31,6 +32,8 @@ export interface Options extends Tools.Options {
   readonly instructions?: string | undefined
   /** What else the server has: prompts, resources. */
   readonly registrations?: Layer.Layer<never, never, McpServer.McpServer> | undefined
+  /** Which calls may go on as tasks. Default: none. What outlives the server of them, `TaskStore` says. */
+  readonly tasks?: Tasks.Options | undefined
 }
 
 /**
@@ -46,7 +49,12 @@ export type Services = ToolRegistry | ToolRuntime | Connections
 export const described = (options: Options) =>
   Effect.gen(function* () {
     const { instructions, name, registrations = Layer.empty, version } = options
-    const { protocols, unknown } = yield* Revisions.make(yield* ToolRegistry, yield* Connections)
+    const connections = yield* Connections
+    const tasks = options.tasks === undefined ? undefined : yield* Tasks.make(options.tasks, connections)
+    const { protocols, unknown, ...has } = yield* Revisions.make(yield* ToolRegistry, connections, tasks)
+    if (tasks !== undefined && !has.tasks) {
+      yield* Effect.logWarning("MCP tasks: effect's adapter is not of the form known here. No tasks are advertised.")
+    }
     if (unknown.length > 0) {
       yield* Effect.logWarning(
         `MCP ${unknown.join(", ")}: effect's adapter is not of the form known here. Calls have no externalId, and all sessions are listed the same.`
@@ -57,6 +65,7 @@ export const described = (options: Options) =>
       version,
       instructions,
       protocols,
+      ...(has.tasks ? { extensions: { [Tasks.extension]: {} } } : {}),
       registrations: Layer.merge(Tools.layer(options), registrations)
     }
   })

@@ -62,7 +62,7 @@ export interface Message {
 }
 
 /** Lines in, lines out. */
-export const lines = (built: Built, options: Tools.Options = {}) =>
+export const lines = (built: Built, options: Pick<Server.Options, "tasks" | keyof Tools.Options> = {}) =>
   Effect.gen(function* () {
     const input = yield* Queue.unbounded<Uint8Array, Cause.Done>()
     const output = yield* Queue.unbounded<Message>()

@@ -169,12 +169,19 @@ describe.skipIf(missing !== undefined)(`a sandbox: files${because}`, () => {
         // A link to where they really are.
         fs.mkdirSync(path.join(home, "elsewhere"))
         fs.writeFileSync(path.join(home, "elsewhere", "secret"), "hunter2")
-        fs.symlinkSync("elsewhere", path.join(home, ".docker"))
+        fs.symlinkSync(path.join(home, "elsewhere"), path.join(home, ".docker"))
         const { stdout } = yield* run(
           `grep -rs hunter2 ${home}; cat ${home}/.gitconfig ${home}/.npmrc; ls -A ${home}/.ssh`
         )
         assert.strictEqual(stdout, "seen")
-        assert.deepStrictEqual(yield* succeeding([`echo x > ${home}/.ssh/x`, `umount ${home}/.ssh`]), [])
+        assert.deepStrictEqual(
+          yield* succeeding([
+            `echo x > ${home}/.ssh/x`,
+            `chmod 755 ${home}/.ssh && echo x > ${home}/.ssh/x`,
+            `umount ${home}/.ssh`
+          ]),
+          []
+        )
       }).pipe(within(profile, workspace))
     )
   }

@@ -11,6 +11,7 @@ import * as path from "node:path"
 import type { Process } from "../../../src/Processes.ts"
 import {
   because,
+  ended,
   inWorld,
   inWorldOfRoot,
   missing,
@@ -128,11 +129,28 @@ describe.skipIf(missing !== undefined)(`a process in a sandbox${because}`, () =>
     }).pipe(within("workspace,no-network", workspace))
   )
 
-  inWorld("C03: what is left in it ends with the command, whatever session it went to", ({ workspace }) =>
+  inWorld("C03: what is left in it has ended when the command is swept, whatever session it went to", ({ workspace }) =>
     Effect.gen(function* () {
       const [one, two, three] = [sleep(), sleep(), sleep()]
-      yield* run(`${one} & setsid ${two} & (setsid bash -c 'trap "" TERM; ${three}; :' &); sleep 0.1; echo done`)
+      yield* run(`${one} & setsid ${two} & (setsid bash -c 'trap "" TERM; ${three}; :' &); sleep 0.1`)
       for (const each of [one, two, three]) assert.deepStrictEqual(running(each), [])
+      // Who has much memory takes his time to end.
+      fs.writeFileSync(
+        path.join(workspace, "large.cjs"),
+        'globalThis.kept = Buffer.alloc(2e8, 1); require("fs").writeFileSync("ready", ""); setInterval(() => {}, 1e6)'
+      )
+      for (let i = 0; i < 5; i++) {
+        const child = yield* spawn(
+          `'${process.execPath}' large.cjs >/dev/null 2>&1 & until [ -e go ]; do sleep 0.01; done`
+        )
+        yield* eventually(() => fs.existsSync(path.join(workspace, "ready")))
+        const [large = 0] = running(`${process.execPath} large.cjs`)
+        fs.writeFileSync(path.join(workspace, "go"), "")
+        yield* ended(child)
+        // By its number: it has no command line any more while it ends.
+        assert.isTrue(large > 0 && !runs(large))
+        for (const name of ["ready", "go"]) fs.rmSync(path.join(workspace, name))
+      }
     }).pipe(within("workspace", workspace))
   )
 
@@ -202,9 +220,10 @@ describe.skipIf(missing !== undefined)(`a process in a sandbox${because}`, () =>
   it.live("what a program left on the disk that died is removed by the next, and that of others is not", () =>
     Effect.gen(function* () {
       const { home, workspace } = yield* world
-      const host = start(["workspace", workspace, "echo on; sleep 60"])
+      const inner = sleep()
+      const host = start(["workspace", workspace, `${inner}; :`])
       const of = (pid: number | undefined) => temporaryFolders(pid)
-      yield* eventually(() => of(host.pid).length > 0)
+      yield* eventually(() => running(inner).length > 0)
       yield* run("true").pipe(within("workspace", workspace), Effect.provide(processes(home)))
       assert.strictEqual(of(host.pid).length, 1)
       host.kill("SIGKILL")
@@ -226,6 +245,18 @@ describe.skipIf(missing !== undefined)(`a process in a sandbox${because}`, () =>
       const variables = Object.fromEntries(Array.from({ length: 3_100 }, (_, i) => [`V${i}`, ""]))
       assert.deepInclude(yield* Effect.flip(run("true", { env: variables })), { reason: "ArgumentsTooLong" })
     }).pipe(within("workspace", workspace))
+  )
+
+  const hasScript = child_process.spawnSync("script", ["--version"]).status === 0
+  it.live.skipIf(!hasScript)("the terminal of the program is not the command's: nothing is typed into it", () =>
+    Effect.gen(function* () {
+      const { workspace } = yield* world
+      const attempt = "(exec 3<>/dev/tty) 2>/dev/null && echo open; ls /dev/pts/[0-9]* 2>/dev/null; :"
+      const words = [process.execPath, program, "workspace", workspace, attempt]
+      const line = words.map((word) => `'${word}'`).join(" ")
+      const { exit, stdout } = yield* outcome(child_process.spawn("script", ["-qec", line, "/dev/null"]))
+      assert.deepStrictEqual({ exit, stdout }, { exit: { _tag: "Exited", code: 0 }, stdout: "" })
+    })
   )
 
   inWorld("a workspace in /tmp, and one that is reached by a link, are as others", ({ outside, root }) =>

@@ -62,6 +62,8 @@ describe("bench", () => {
       "call.events.vs-toolkit",
       "call.typed.vs-toolkit",
       "call.guarded.vs-toolkit",
+      "call.trivial.vs-ai-sdk",
+      "call.10k-at-once.vs-promises",
       "grep.200mb.vs-rg",
       "grep.200mb.rss-growth",
       "read_file.line-1m.vs-sed",
@@ -79,8 +81,13 @@ describe("bench", () => {
       "progress.single.vs-zod-generator",
       "progress.chunked.vs-toolkit",
       "progress.single.vs-toolkit",
+      "progress.chunked.vs-generator",
+      "progress.single.vs-generator",
+      "progress.chunked.vs-ai-sdk",
       "start.core",
-      "start.core.vs-toolkit"
+      "start.core.vs-toolkit",
+      "start.call-read-file",
+      "start.call-bash"
     ])
   })
 })

@@ -79,6 +79,7 @@ const agreed = Effect.gen(function* () {
   yield* talk("Trust it with what it says now? y or n: ")
   const line = stdin.pipe(Stream.decodeText(), Stream.splitLines, Stream.runHead, Effect.orDie)
   const answer = yield* Effect.raceFirst(line, Effect.as(signals.first, Option.none<string>()))
+  if (Option.isNone(answer)) yield* talk("\n")
   return Option.exists(answer, (text) => /^\s*y(?:es)?\s*$/i.test(text))
 })
 
@@ -114,5 +115,5 @@ const section = (title: string, lines: ReadonlyArray<string>): ReadonlyArray<str
 const showRule = ({ action, position: { column, line }, text }: RuleFiles.Contents["rules"][number]): string =>
   `${action} ${text} (${line}:${column})`
 
-const showHook = ({ command, name, position: { column, line }, tool = "*", when }: RuleFiles.Hook): string =>
-  `${when} ${tool}: the hook ${name}, ${JSON.stringify(command)} (${line}:${column})`
+const showHook = ({ command, name, position: { column, line }, sandbox = [], tool = "*", when }: RuleFiles.Hook) =>
+  `${when} ${tool}: the hook ${name}, ${JSON.stringify(command)}, in ${sandbox.length === 0 ? "no sandbox" : `the sandbox ${sandbox.join(",")}`} (${line}:${column})`

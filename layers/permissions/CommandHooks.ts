@@ -17,6 +17,9 @@
  * - It is one process for each call of a tool that it is for, contained, in the workspace,
  *   with the environment that `Processes` passes on. It ends with the call, and whatever
  *   it started with it.
+ * - It stands outside of the sandbox of the calls that it judges, as the program does: there
+ *   it could not even read its own file. One that runs what lies in the workspace is to be
+ *   given a sandbox of its own.
  * - Parameters are those that are to run, secrets included: it may have to rewrite them.
  * - What is no answer is a failure (`HookFailed`): another exit status than 0, no JSON,
  *   JSON that does not fit, none until the deadline. A hook `before` that fails denies.
@@ -30,6 +33,7 @@ import * as Stream from "effect/Stream"
 import { BoundedText } from "../../src/BoundedText.ts"
 import * as PlainText from "../../src/PlainText.ts"
 import { type ExitStatus, isSuccess, Processes } from "../../src/Processes.ts"
+import { CurrentSandbox, off, type Sandbox } from "../../src/Sandbox.ts"
 import { CurrentSession } from "../../src/Session.ts"
 import { ToolContent } from "../../src/ToolContent.ts"
 import type { PreparedCall } from "../../src/ToolMiddleware.ts"
@@ -52,6 +56,8 @@ export interface CommandHook {
   readonly command: readonly [program: string, ...args: ReadonlyArray<string>]
   /** How long it may take, in ms. Default: 10 s. */
   readonly timeoutMs?: number | undefined
+  /** The sandbox that it runs in, whatever that of the calls is. Default: none. */
+  readonly sandbox?: Sandbox | undefined
 }
 
 /** Longer, and a hook that hangs holds up every call; shorter, and one that starts an interpreter on a busy machine denies. */
@@ -146,14 +152,16 @@ const told = (hook: "before" | "after", prepared: PreparedCall, result?: ToolRes
 
 const asked = <A>(
   processes: Processes["Service"],
-  { command: [program, ...args], timeoutMs = defaultTimeoutMs }: CommandHook,
+  { command: [program, ...args], sandbox = off, timeoutMs = defaultTimeoutMs }: CommandHook,
   { session }: PreparedCall,
   input: string,
   { forms, read }: Answer<A>
 ): Effect.Effect<A, HookFailed> =>
   Effect.gen(function* () {
     const process = yield* Effect.mapError(
-      Effect.provideService(processes.spawn({ program, args, input }), CurrentSession, session),
+      processes
+        .spawn({ program, args, input })
+        .pipe(Effect.provideService(CurrentSession, session), Effect.provideService(CurrentSandbox, sandbox)),
       ({ message }) => new HookFailed({ why: message.replace(/\.$/, "") })
     )
     const stdout: Array<Uint8Array> = []

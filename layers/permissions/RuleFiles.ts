@@ -27,6 +27,7 @@ import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as SchemaIssue from "effect/SchemaIssue"
+import * as Sandbox from "../../src/Sandbox.ts"
 import type { CommandHook } from "./CommandHooks.ts"
 import * as JsonText from "./internal/JsonText.ts"
 import * as Rules from "./Rules.ts"
@@ -37,7 +38,9 @@ const HookEntry = Schema.Struct({
   name: Schema.NonEmptyString,
   tool: Schema.optionalKey(Schema.NonEmptyString),
   command: Schema.NonEmptyArray(Schema.NonEmptyString),
-  timeoutMs: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2 ** 31 - 1 })))
+  timeoutMs: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 2 ** 31 - 1 }))),
+  /** As on the command line: `workspace,no-network`. */
+  sandbox: Schema.optionalKey(Schema.String)
 })
 
 const hooks = (description: string) => Schema.optionalKey(Schema.Array(HookEntry).annotate({ description }))
@@ -144,7 +147,10 @@ export const parse = (
       if (Result.isFailure(tool)) return Result.fail(tool.failure)
       if (tool.success.pattern !== undefined)
         return invalid(at("tool"), "a hook is for a tool as a whole; leave the parentheses out")
-      hooks.push({ ...hook, when, position: position(at()) })
+      const { sandbox: written, ...rest } = hook
+      const sandbox = Sandbox.parse(written ?? "off")
+      if (Result.isFailure(sandbox)) return invalid(at("sandbox"), sandbox.failure)
+      hooks.push({ ...rest, sandbox: sandbox.success, when, position: position(at()) })
     }
   return Result.succeed({ rules, hooks })
 }

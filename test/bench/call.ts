@@ -17,6 +17,7 @@ import * as ToolRuntime from "../../src/ToolRuntime.ts"
 import * as ToolStream from "../../src/ToolStream.ts"
 import { WorkspaceFiles } from "../../src/WorkspaceFiles.ts"
 import { compare, type Comparison, type Contender, race } from "./race.ts"
+import * as AiSdk from "./aiSdk.ts"
 import * as Zod from "./zod.ts"
 
 const dispatch = "runtime.dispatch"
@@ -25,20 +26,30 @@ const typed = "runtime.call"
 const guarded = "runtime.dispatch, with all guards"
 const toolkit = "effect/ai Toolkit.handle, drained"
 const generator = "an async generator with zod in and out"
+const fromText = "runtime.dispatchText"
+const aiSdk = "AI SDK, parseToolCall and executeToolCall"
+const sleeping = "10,000 calls at once that sleep 10 ms"
+const promises = "10,000 promises at once that sleep 10 ms"
 
 const unit = "ns/call"
 const vsToolkit: ReadonlyArray<Comparison> = [
-  { id: "call.trivial.vs-toolkit", ours: dispatch, theirs: toolkit, unit, floor: null },
+  { id: "call.trivial.vs-toolkit", ours: dispatch, theirs: toolkit, unit, floor: 12 },
   { id: "call.events.vs-toolkit", ours: events, theirs: toolkit, unit, floor: null },
   { id: "call.typed.vs-toolkit", ours: typed, theirs: toolkit, unit, floor: null }
 ]
 const vsGenerator: ReadonlyArray<Comparison> = [
-  { id: "call.trivial.vs-zod-generator", ours: dispatch, theirs: generator, unit, floor: null }
+  { id: "call.trivial.vs-zod-generator", ours: dispatch, theirs: generator, unit, floor: 1 / 12 }
 ]
 const guards: ReadonlyArray<Comparison> = [
   { id: "call.guarded.vs-toolkit", ours: guarded, theirs: toolkit, unit, floor: 8 }
 ]
-export const comparisons = [...vsGenerator, ...vsToolkit, ...guards]
+const vsAiSdk: ReadonlyArray<Comparison> = [
+  { id: "call.trivial.vs-ai-sdk", ours: fromText, theirs: aiSdk, unit, floor: 1.5 }
+]
+const crowd: ReadonlyArray<Comparison> = [
+  { id: "call.10k-at-once.vs-promises", ours: sleeping, theirs: promises, unit: "ms", floor: 1 / 2.5 }
+]
+export const comparisons = [...vsGenerator, ...vsToolkit, ...guards, ...vsAiSdk, ...crowd]
 
 const Text = Schema.Struct({ text: Schema.String })
 const text = "Hello."
@@ -50,6 +61,17 @@ class Echo extends Tool.Service<Echo>()("echo", {
   hints: { readOnly: true }
 }) {}
 
+class Sleep extends Tool.Service<Sleep>()("sleep", {
+  description: "Sleeps.",
+  parameters: { text: Schema.String },
+  success: Text
+}) {}
+
+const SleepLive = Sleep.toLayer(({ text }) => Effect.as(Effect.sleep(10), { text }))
+
+/** Calls in flight at once. */
+const crowdSize = 10_000
+
 const EchoLive = Echo.toLayer(({ text }) => Effect.succeed({ text }))
 
 const AiEcho = AiTool.make("echo", { description: "Gives back the text.", parameters: Text, success: Text })
@@ -57,8 +79,8 @@ const AiTools = Toolkit.make(AiEcho)
 const AiToolsLive = AiTools.toLayer({ echo: ({ text }) => Effect.succeed({ text }) })
 
 const live = ToolRuntime.layer.pipe(
-  Layer.provide(ToolRegistry.layer(Echo)),
-  Layer.provide(EchoLive),
+  Layer.provide(ToolRegistry.layer(Echo, Sleep)),
+  Layer.provide([EchoLive, SleepLive]),
   Layer.merge(AiToolsLive)
 )
 
@@ -150,10 +172,63 @@ export const measure = (rounds: number) =>
       }
     })
 
+    const json = JSON.stringify({ text })
+    const oursFromText = inOneFiber(
+      fromText,
+      () => ToolStream.runResult(runtime.dispatchText({ name: "echo", text: json })),
+      ({ value }) => value
+    )
+    const theirSdk = yield* Effect.promise(async (): Promise<Contender> => {
+      const [z, sdk] = await Promise.all([Zod.load(), AiSdk.load()])
+      const echo = sdk.tool({
+        description: "Gives back the text.",
+        inputSchema: z.object({ text: z.string() }),
+        execute: ({ text }: { readonly text: string }) => Promise.resolve({ text })
+      })
+      return {
+        name: aiSdk,
+        run: async (n) => {
+          let result: unknown
+          for (let i = 0; i < n; i++) result = await AiSdk.call(sdk, { echo }, "echo", json)
+          check(result)
+        }
+      }
+    })
+
+    const atOnce: Contender = {
+      name: sleeping,
+      run: (n) =>
+        run(
+          Effect.repeat(
+            Effect.forEach(
+              Array.from({ length: crowdSize }),
+              () =>
+                Effect.flatMap(ToolCall.make({ name: "sleep", parameters: { text } }), (call) =>
+                  ToolStream.runResult(runtime.dispatch(call))
+                ),
+              { concurrency: "unbounded", discard: true }
+            ),
+            { times: n - 1 }
+          )
+        )
+    }
+    const timers: Contender = {
+      name: promises,
+      run: async (n) => {
+        const sleep = async () => {
+          await new Promise((resolve) => setTimeout(resolve, 10))
+          return { text }
+        }
+        for (let i = 0; i < n; i++) await Promise.all(Array.from({ length: crowdSize }, sleep))
+      }
+    }
+
     // More than one race: the garbage of Toolkit would be collected in the others' samples.
     return yield* Effect.promise(async () => [
       ...compare(await race([ours, theirGenerator], { rounds }), vsGenerator),
       ...compare(await race([ours, oursAsEvents, oursTyped, theirToolkit], { rounds }), vsToolkit),
-      ...compare(await race([oursGuarded, theirToolkit], { rounds }), guards)
+      ...compare(await race([oursGuarded, theirToolkit], { rounds }), guards),
+      ...compare(await race([oursFromText, theirSdk], { rounds }), vsAiSdk),
+      ...compare(await race([atOnce, timers], { rounds }), crowd)
     ])
   }).pipe(Effect.provide(live), Effect.scoped, Effect.runPromise)

@@ -17,12 +17,15 @@ import * as ToolRegistry from "../../src/ToolRegistry.ts"
 import * as ToolRuntime from "../../src/ToolRuntime.ts"
 import * as ToolStream from "../../src/ToolStream.ts"
 import { compare, type Comparison, type Contender, race } from "./race.ts"
+import * as AiSdk from "./aiSdk.ts"
 import * as Zod from "./zod.ts"
 
 const chunked = "runtime.dispatch, in chunks"
 const single = "runtime.dispatch, one by one"
 const toolkit = "effect/ai Toolkit.handle, preliminary results"
 const generator = "an async generator with zod for each item"
+const bare = "an async generator that validates nothing"
+const aiSdk = "AI SDK, preliminary results"
 
 const unit = "ns/item"
 const vsToolkit: ReadonlyArray<Comparison> = [
@@ -33,7 +36,14 @@ const vsGenerator: ReadonlyArray<Comparison> = [
   { id: "progress.chunked.vs-zod-generator", ours: chunked, theirs: generator, unit, floor: null },
   { id: "progress.single.vs-zod-generator", ours: single, theirs: generator, unit, floor: null }
 ]
-export const comparisons = [...vsGenerator, ...vsToolkit]
+const vsBare: ReadonlyArray<Comparison> = [
+  { id: "progress.chunked.vs-generator", ours: chunked, theirs: bare, unit, floor: 1 },
+  { id: "progress.single.vs-generator", ours: single, theirs: bare, unit, floor: 0.5 }
+]
+const vsAiSdk: ReadonlyArray<Comparison> = [
+  { id: "progress.chunked.vs-ai-sdk", ours: chunked, theirs: aiSdk, unit, floor: 4 }
+]
+export const comparisons = [...vsGenerator, ...vsToolkit, ...vsBare, ...vsAiSdk]
 
 const items = 100_000
 /** Enough to hide the call, few enough for a sample of the usual length. */
@@ -94,6 +104,29 @@ const check = (seen: number, result: unknown, to: number) => {
   if (seen !== to || n !== to) throw new Error(`saw ${seen} of ${to} items, and then ${String(n)}`)
 }
 
+async function* plain({ to }: { readonly to: number }) {
+  for (let n = 0; n < to; n++) yield { n }
+  return { n: to }
+}
+
+/** Whoever reads an async generator item by item. */
+const read = (
+  name: string,
+  count: (parameters: { readonly to: number }) => AsyncGenerator<unknown, unknown>
+): Contender => ({
+  name,
+  units: items,
+  run: async (n) => {
+    for (let i = 0; i < n; i++) {
+      const iterator = count({ to: items })
+      let seen = 0
+      let step = await iterator.next()
+      for (; !step.done; step = await iterator.next()) seen++
+      check(seen, step.value, items)
+    }
+  }
+})
+
 export const measure = (rounds: number) =>
   Effect.gen(function* () {
     const runtime = yield* ToolRuntime.ToolRuntime
@@ -148,16 +181,31 @@ export const measure = (rounds: number) =>
         for (let n = 0; n < to; n++) yield item.parse({ n })
         return item.parse({ n: to })
       }
+      return read(generator, count)
+    })
+
+    const theirSdk = yield* Effect.promise(async (): Promise<Contender> => {
+      const [z, sdk] = await Promise.all([Zod.load(), AiSdk.load()])
+      const count = sdk.tool({
+        description: "Counts.",
+        inputSchema: z.object({ to: z.int() }),
+        // The last value that it yields is its result.
+        execute: async function* ({ to }: { readonly to: number }) {
+          for (let n = 0; n < to; n++) yield { n }
+          yield { n: to }
+        }
+      })
+      const input = JSON.stringify({ to: toolkitItems })
       return {
-        name: generator,
-        units: items,
+        name: aiSdk,
+        units: toolkitItems,
         run: async (n) => {
           for (let i = 0; i < n; i++) {
-            const iterator = count({ to: items })
             let seen = 0
-            let step = await iterator.next()
-            for (; !step.done; step = await iterator.next()) seen++
-            check(seen, step.value, items)
+            const result = await AiSdk.call(sdk, { count }, "count", input, () => {
+              seen++
+            })
+            check(seen - 1, result, toolkitItems)
           }
         }
       }
@@ -168,6 +216,8 @@ export const measure = (rounds: number) =>
     // Two races: the garbage of Toolkit would be collected in the other's samples.
     return yield* Effect.promise(async () => [
       ...compare(await race([inChunks, oneByOne, theirGenerator], { rounds }), vsGenerator),
-      ...compare(await race([inChunks, oneByOne, theirToolkit], { rounds }), vsToolkit)
+      ...compare(await race([inChunks, oneByOne, theirToolkit], { rounds }), vsToolkit),
+      ...compare(await race([inChunks, oneByOne, read(bare, plain)], { rounds }), vsBare),
+      ...compare(await race([inChunks, theirSdk], { rounds }), vsAiSdk)
     ])
   }).pipe(Effect.provide(live), Effect.scoped, Effect.runPromise)

@@ -13,6 +13,8 @@ import * as Grants from "../../../layers/permissions/Grants.ts"
 import * as LawCheck from "../../../layers/testing/LawCheck.ts"
 import * as ScriptedProcess from "../../../layers/testing/ScriptedProcess.ts"
 import * as ScriptedTool from "../../../layers/testing/ScriptedTool.ts"
+import { Processes } from "../../../src/Processes.ts"
+import * as Sandbox from "../../../src/Sandbox.ts"
 import * as ToolRuntime from "../../../src/ToolRuntime.ts"
 import * as ToolStream from "../../../src/ToolStream.ts"
 import { call, erased, guarded, terminalEvent, verdict } from "../../Harness.ts"
@@ -206,6 +208,31 @@ describe("a hook that is a command", { timeout: 30_000 }, () => {
       })
     )
   })
+
+  it.effect("stands outside of the sandbox of the calls, unless it is given one of its own", () =>
+    Effect.gen(function* () {
+      const seen: Array<Sandbox.Sandbox> = []
+      const processes = Layer.effect(
+        Processes,
+        Effect.map(Processes, (processes) =>
+          Processes.of({
+            ...processes,
+            spawn: (command) =>
+              Effect.flatMap(Sandbox.CurrentSandbox, (sandbox) => {
+                seen.push(sandbox)
+                return processes.spawn(command)
+              })
+          })
+        )
+      ).pipe(Layer.provide(ScriptedProcess.layer(() => ScriptedProcess.exits(0, '{"_tag":"Nothing"}'))))
+      const sandboxed = { ...printing({}), sandbox: ["no-network"] } as const
+      yield* run({ before: [printing({}), sandboxed] }).pipe(
+        Effect.provide(processes),
+        Effect.provideService(Sandbox.CurrentSandbox, ["workspace"])
+      )
+      assert.deepStrictEqual(seen, [[], ["no-network"]])
+    })
+  )
 
   it.effect("starts no process for a tool that it is not for", () =>
     Effect.gen(function* () {

@@ -78,7 +78,7 @@ describe("a file of rules", () => {
   it("holds hooks, which know where they stand", () => {
     const text = `{
   "before": [
-    { "name": "branch", "tool": "bash", "command": ["./no-push.py", "--quiet"], "timeoutMs": 2000 },
+    { "name": "branch", "tool": "bash", "command": ["./no-push.py", "--quiet"], "timeoutMs": 2000, "sandbox": "workspace" },
     { "name": "all", "command": ["check"] }
   ],
   "after": [{ "name": "lint", "tool": "*_file", "command": ["./lint.sh"] }]
@@ -90,14 +90,22 @@ describe("a file of rules", () => {
         tool: "bash",
         command: ["./no-push.py", "--quiet"],
         timeoutMs: 2000,
+        sandbox: ["workspace"],
         position: { source: "rules.json", line: 3, column: 5 }
       },
-      { when: "before", name: "all", command: ["check"], position: { source: "rules.json", line: 4, column: 5 } },
+      {
+        when: "before",
+        name: "all",
+        command: ["check"],
+        sandbox: [],
+        position: { source: "rules.json", line: 4, column: 5 }
+      },
       {
         when: "after",
         name: "lint",
         tool: "*_file",
         command: ["./lint.sh"],
+        sandbox: [],
         position: { source: "rules.json", line: 6, column: 13 }
       }
     ])
@@ -117,9 +125,10 @@ describe("a file of rules", () => {
     ],
     [
       '{"before": [{"name": "x",\n "command": ["x"], "timeout": 9}]}',
-      '2:20: there is no "timeout" in a hook; use name, tool, command, timeoutMs'
+      '2:20: there is no "timeout" in a hook; use name, tool, command, timeoutMs, sandbox'
     ],
     ['{"before": [{"name": "x", "command": ["x"], "tool": "bash(ls)"}]}', "1:45: a hook is for a tool as a whole"],
+    ['{"before": [{"name": "x", "command": ["x"], "sandbox": "none"}]}', '1:45: "none" is no sandbox here'],
     ['{"before": [{"name": "x", "command": ["x"], "tool": "ba sh"}]}', "1:45: the rule ba sh is not valid"]
   ])("of which a hook is wrong is not valid: %s", (text, expected) => {
     assert.include(message(text), `rules.json:${expected}`)

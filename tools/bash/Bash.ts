@@ -10,7 +10,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
-import { maxPieceBytes, omissionToText, pieces } from "../../src/BoundedText.ts"
+import { maxPieceBytes, omissionToText, pieces, type Rendered } from "../../src/BoundedText.ts"
 import * as CommandTask from "../../src/CommandTask.ts"
 import {
   Aftermath,
@@ -214,12 +214,10 @@ const inForeground = (commands: CommandTask.Commands, options: CommandTask.Optio
         screen.start(yield* Clock.Clock)
         const command = yield* commands.foreground(options, {
           output: (output) => emitAll(emit, screen.write(output)),
-          end: Effect.suspend(() =>
-            Effect.forEach(streams, (stream) => emitAll(emit, screen.end(stream)), { discard: true })
-          )
+          end: Effect.suspend(() => emitAll(emit, [...screen.end("stdout"), ...screen.end("stderr")]))
         })
         const outcome = yield* CommandTask.settle(command, {
-          isCut: () => screen.known().omittedBytes > 0,
+          isCut: () => screen.rendered.omittedBytes > 0,
           tell: (rest) => {
             screen.rest = rest
           }
@@ -232,8 +230,6 @@ const inForeground = (commands: CommandTask.Commands, options: CommandTask.Optio
 
 type Progress = Tool.Progress<typeof Bash>
 
-const streams = ["stdout", "stderr"] as const
-
 const emitAll = (
   emit: (progress: Arr.NonEmptyReadonlyArray<Progress>) => Effect.Effect<void>,
   shown: ReadonlyArray<Progress>
@@ -245,6 +241,7 @@ class Screen {
   private readonly text = new TerminalText(keptBytes)
   private readonly decoders = { stdout: new TerminalDecoder(), stderr: new TerminalDecoder() }
   private readonly bytes = { stdout: 0, stderr: 0 }
+  private last: Rendered | undefined
   private elapsedMs: () => number = () => 0
 
   start(clock: Clock.Clock): void {
@@ -255,6 +252,7 @@ class Screen {
   /** Gives what is shown of it. */
   write({ bytes, stream }: Output): ReadonlyArray<Progress> {
     this.bytes[stream] += bytes.length
+    this.last = undefined
     const decoder = this.decoders[stream]
     const plain = decoder.decodePlain(bytes)
     if (plain === undefined) return this.show(stream, decoder.decode(bytes))
@@ -267,8 +265,12 @@ class Screen {
     return this.show(stream, this.decoders[stream].end())
   }
 
+  get rendered(): Rendered {
+    return (this.last ??= this.text.render())
+  }
+
   known(): Partial {
-    const { marker, omittedBytes, text } = this.text.render()
+    const { marker, omittedBytes, text } = this.rendered
     return {
       output: text,
       stdoutBytes: this.bytes.stdout,
@@ -281,6 +283,7 @@ class Screen {
   }
 
   private show(stream: Output["stream"], text: string): ReadonlyArray<Progress> {
+    this.last = undefined
     this.text.write(text)
     return pieces(text).map((text) => ({ stream, text }))
   }

@@ -6,8 +6,9 @@
  * - Both pipes are read at once, each no further ahead than `ProcessPipe` says,
  *   until a pull takes what they brought.
  * - It ends when both pipes are at end-of-file, or some time after the exit: when
- *   the pipes are empty and quiet. Someone whom the command left behind may hold
- *   them open, and may go on writing.
+ *   the pipes are empty and quiet and nobody of the command is at work, half a second
+ *   after it in any case. Someone whom the command left behind may hold them open,
+ *   and may go on writing.
  * - What the command itself wrote is read to its last byte, however slowly it is
  *   pulled: a pipe counts as empty only when, after the exit, a whole turn of the
  *   event loop brought nothing, or when more was read since than a pipe can hold.
@@ -31,7 +32,7 @@ import { ProcessPipe } from "./ProcessPipe.ts"
 const quietLooks = 5
 const lookMs = 20
 
-/** How long after the exit those who never fall silent are listened to, in ms. */
+/** How long after the exit those are listened to who never fall silent, or never rest, in ms. */
 const talkMs = 500
 
 /**

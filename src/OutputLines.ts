@@ -17,6 +17,9 @@ import { isPlain } from "./internal/PlainBytes.ts"
 import * as PlainText from "./PlainText.ts"
 import { TerminalDecoder } from "./TerminalText.ts"
 
+/** Bytes decoded at once. Of more, each line that is kept holds more in memory; of fewer, more lines are joined of two parts. */
+const pieceBytes = 16 * 1024
+
 /** Shared: nothing is in it between two uses. */
 const ascii = new TextDecoder()
 
@@ -55,7 +58,10 @@ export class OutputLines {
     this.between ||= plain > 0
     if (!this.between) return this.read(this.decoder.decode(bytes))
     if (plain > 0) this.read(this.decoder.decode(bytes.subarray(0, plain)))
-    this.read(ascii.decode(plain === 0 ? bytes : bytes.subarray(plain)))
+    // In pieces: a string of more than 128 KiB is memory that the kernel gives, clears and takes back.
+    for (let from = plain; from < bytes.length; from += pieceBytes) {
+      this.read(ascii.decode(bytes.subarray(from, from + pieceBytes)))
+    }
   }
 
   /** Gives a last line that has no line feed. To be called once, last. */

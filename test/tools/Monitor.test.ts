@@ -155,7 +155,7 @@ describe("monitor, on real processes", () => {
 
     it.effect("a command that cannot be run is the declared failure", () =>
       Effect.gen(function* () {
-        const failure = yield* Effect.flip(run({ command: "echo one", cwd: "/nowhere" }))
+        const failure = yield* Effect.flip(run({ command: "echo one", cwd: "/dev/null" }))
         assert.strictEqual(failure._tag, "SpawnFailed")
       })
     )

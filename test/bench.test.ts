@@ -87,7 +87,9 @@ describe("bench", () => {
       "start.core",
       "start.core.vs-toolkit",
       "start.call-read-file",
-      "start.call-bash"
+      "start.call-bash",
+      "turn.10-calls.vs-effect-ai",
+      "turn.same-model.vs-effect-ai"
     ])
   })
 })

@@ -9,6 +9,7 @@ import * as Process from "./process.ts"
 import * as Progress from "./progress.ts"
 import type { Comparison, Measured } from "./race.ts"
 import * as Start from "./start.ts"
+import * as Turn from "./turn.ts"
 
 export interface Part {
   readonly comparisons: ReadonlyArray<Comparison>
@@ -21,5 +22,6 @@ export const parts: Readonly<Record<string, Part>> = {
   monitor: Monitor,
   process: Process,
   progress: Progress,
-  start: Start
+  start: Start,
+  turn: Turn
 }

@@ -9,6 +9,8 @@ export interface Mutant {
   readonly file: string
   readonly from: string
   readonly to: string
+  /** That have to notice. Default: those of the core. */
+  readonly tests?: ReadonlyArray<string>
 }
 
 /** Must pass, or the others prove nothing. */

@@ -11,6 +11,7 @@ import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
 import { control, type Mutant, mutants } from "./mutants.ts"
+import { turnMutants } from "./turn.ts"
 
 const root = path.resolve(import.meta.dirname, "../..")
 /** As many as a small machine runs without slowing one another down to their time-outs. */
@@ -29,7 +30,7 @@ const copy = (): string => {
   return folder
 }
 
-const tests = [
+const core = [
   "test/ToolStream",
   "test/ToolRuntime",
   "test/ToolRegistry",
@@ -47,13 +48,15 @@ const tests = [
 ]
 
 /** Whether the tests of the core pass in a folder. */
-const pass = (folder: string): Promise<boolean> =>
+const pass = (folder: string, tests: ReadonlyArray<string>): Promise<boolean> =>
   new Promise((resolve) => {
     const options = ["--bail=1", "--testTimeout=6000", "--hookTimeout=1000", "--maxWorkers=1"]
     const child = spawn(process.execPath, ["node_modules/vitest/vitest.mjs", "run", ...tests, ...options], {
       cwd: folder,
       stdio: "ignore",
-      timeout: 90_000,
+      // A property of turns takes long; a fault that it finds, it finds early.
+      env: tests === core ? process.env : { RUNS: "150", ...process.env },
+      timeout: 120_000,
       killSignal: "SIGKILL"
     })
     child.on("exit", (code) => resolve(code === 0))
@@ -61,7 +64,7 @@ const pass = (folder: string): Promise<boolean> =>
 
 type Fate = "killed" | "survived" | "stale"
 
-const fateOf = async ({ file, from, to }: Mutant, folder: string): Promise<Fate> => {
+const fateOf = async ({ file, from, tests = core, to }: Mutant, folder: string): Promise<Fate> => {
   const target = path.join(folder, "src", file)
   const text = fs.readFileSync(target, "utf8")
   if (text.split(from).length !== 2) return "stale"
@@ -69,13 +72,13 @@ const fateOf = async ({ file, from, to }: Mutant, folder: string): Promise<Fate>
     target,
     text.replace(from, () => to)
   )
-  const fate = (await pass(folder)) ? "survived" : "killed"
+  const fate = (await pass(folder, tests)) ? "survived" : "killed"
   fs.writeFileSync(target, text)
   return fate
 }
 
 const only = process.argv[2] ?? ""
-const queue = mutants.filter(({ name }) => name.includes(only))
+const queue = [...mutants, ...turnMutants].filter(({ name }) => name.includes(only))
 const total = queue.length
 const bad: Array<string> = []
 
@@ -90,7 +93,7 @@ const work = async (): Promise<void> => {
 }
 
 const folder = copy()
-const sound = await pass(folder)
+const sound = await pass(folder, [...new Set(queue.flatMap(({ tests = core }) => tests))])
 fs.rmSync(folder, { recursive: true })
 console.log(sound ? "passed  " : "FAILED  ", control)
 if (!sound) process.exit(1)

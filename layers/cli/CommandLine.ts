@@ -75,7 +75,8 @@ const options = {
     ),
     Flag.withMetavar("PROFILE"),
     Flag.withDescription(`What commands may do: ${Sandbox.form}. Off by default`)
-  )
+  ),
+  inheritEnv: toggle("inherit-env", "Pass all environment variables on to commands, those named like secrets too")
 }
 
 /** Told where calls are made: a script has to know. */
@@ -87,13 +88,14 @@ type Options = Pick<
   Command.Command.Config.Infer<typeof options>,
   "allow" | "plugins" | "sandbox" | "workspace" | "yes"
 > &
+  Partial<Pick<Command.Command.Config.Infer<typeof options>, "inheritEnv">> &
   Pick<Permitted.Options, "asksCaller"> & { readonly journal?: string | undefined }
 
 /**
  * Builds what the options ask for and uses it. Whoever ends the program before it is built has started no call.
  */
 const withTools = <E, R>(
-  { allow, asksCaller, journal, plugins, sandbox, workspace, yes }: Options,
+  { allow, asksCaller, inheritEnv, journal, plugins, sandbox, workspace, yes }: Options,
   use: Effect.Effect<boolean | number, E, R>,
   session?: (workspace: string) => Effect.Effect<string | undefined, ExitStatus.UsageError>
 ) =>
@@ -104,7 +106,9 @@ const withTools = <E, R>(
       const Toolbox = yield* Effect.promise(() => import("./Toolbox.ts"))
       const toolbox = yield* Effect.raceFirst(
         Effect.asSome(
-          Layer.build(Toolbox.layer({ allow, asksCaller, journal, plugins, sandbox, session, workspace, yes }))
+          Layer.build(
+            Toolbox.layer({ allow, asksCaller, inheritEnv, journal, plugins, sandbox, session, workspace, yes })
+          )
         ),
         Effect.as(signals.first, Option.none())
       )
@@ -376,6 +380,7 @@ const mcp = Command.make(
     allow: options.allow,
     yes: options.yes,
     sandbox: options.sandbox,
+    inheritEnv: options.inheritEnv,
     timeout: options.timeout,
     http: Flag.Int("http").pipe(
       Flag.filter(

@@ -31,6 +31,8 @@ export const layer = (
     readonly workspace: string
     readonly plugins: ReadonlyArray<string>
     readonly sandbox: Sandbox.Sandbox
+    /** Passes variables that are named like secrets on to commands. Default: no. */
+    readonly inheritEnv?: boolean | undefined
     /** The session that is taken up again in the workspace. Default: a new one. */
     readonly session?: ((workspace: string) => Effect.Effect<string | undefined, UsageError>) | undefined
     /** The folder of a journal of the calls. Default: none is kept. */
@@ -41,7 +43,8 @@ export const layer = (
     Effect.gen(function* () {
       const workspace = yield* Workspace.at(options.workspace)
       const id = options.session === undefined ? undefined : yield* options.session(workspace)
-      const tools = Layer.provideMerge(Builtin.registry, Ports.layer)
+      const ports = options.inheritEnv === true ? Ports.layerWith({ processes: { inherit: "all" } }) : Ports.layer
+      const tools = Layer.provideMerge(Builtin.registry, ports)
       return ToolRuntime.layer.pipe(
         // Nearest to the runtime: what is not permitted waits for nothing, and what waits for a person holds nothing.
         Layer.provide(Permitted.layer({ ...options, workspace })),

@@ -13,14 +13,29 @@ import * as SpillFiles from "./SpillFiles.ts"
 import * as WorkspaceFiles from "./WorkspaceFiles.ts"
 
 /**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options {
+  readonly processes?: Processes.Options | undefined
+}
+
+/**
  * @category layers
  * @since 0.1.0
  */
-export const layer: Layer.Layer<Ports> = Layer.mergeAll(
-  Processes.layer,
-  Ripgrep.layer,
-  WorkspaceFiles.layer,
-  SpillFiles.layer,
-  Re2.layer,
-  NodePath.layer
-)
+export const layerWith = ({ processes }: Options): Layer.Layer<Ports> =>
+  Layer.mergeAll(
+    Processes.layerWith(processes),
+    Ripgrep.layer,
+    WorkspaceFiles.layer,
+    SpillFiles.layer,
+    Re2.layer,
+    NodePath.layer
+  )
+
+/**
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<Ports> = layerWith({})

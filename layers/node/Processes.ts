@@ -29,6 +29,7 @@ import { CurrentSandbox, type Sandbox } from "../../src/Sandbox.ts"
 import { CurrentSession } from "../../src/Session.ts"
 import { CurrentToolCall } from "../../src/ToolCall.ts"
 import { type Cell, choose, isFound, kept, systemFacts } from "./internal/ProcessContainment.ts"
+import * as ProcessEnvironment from "./internal/ProcessEnvironment.ts"
 import { ProcessGroup } from "./internal/ProcessGroup.ts"
 import { endLeftovers } from "./internal/ProcessLeftovers.ts"
 import { ProcessOutput } from "./internal/ProcessOutput.ts"
@@ -67,6 +68,11 @@ export interface Options {
    * by it collide, `kill $$` does nothing, and numbers are not those in /proc. A `cgroup` costs some 15 ms a start.
    */
   readonly containment?: Containment | "best" | undefined
+  /**
+   * What commands get of the environment: `core`, all but what is named like a secret (KEY, TOKEN, SECRET, PASSWORD and
+   * their like), or `all`. What was withheld, each process says. Default: `core`.
+   */
+  readonly inherit?: ProcessEnvironment.Inherit | undefined
   /** End what programs left that died, before anything is started. Default: true. It costs some ms, once. */
   readonly endLeftovers?: boolean | undefined
   /** Where bubblewrap is, which makes the sandboxes of Linux. Default: where systems install it; the PATH is not searched. */
@@ -91,7 +97,8 @@ export const layerWith = (options: Options = {}): Layer.Layer<Processes> =>
       const running = yield* killedAtExit
       const cells = choose(options.containment ?? "marker", systemFacts(table))
       // Reading it anew costs 0.1 ms, a thirtieth of a start.
-      const environment = { ...process.env, ...unattended }
+      const { passed, withheld } = ProcessEnvironment.make(process.env, options.inherit ?? "core")
+      const environment = { ...passed, ...unattended }
       const sandboxes = yield* ProcessSandbox.make(
         ProcessSandbox.maker(options.bwrap),
         process.env.HOME ?? os.homedir()
@@ -109,8 +116,9 @@ export const layerWith = (options: Options = {}): Layer.Layer<Processes> =>
           sandbox.length === 0
             ? { cells: () => cells(callId) }
             : { cells: () => sandboxedCells(callId), launch: (cwd) => sandboxes(sandbox, session, cwd) }
+        const kept = withheld.filter((name) => command.env?.[name] === undefined)
         const started = Effect.acquireRelease(
-          Effect.map(start(command, cwd, environment, way), (started) => new Running(started, running, table)),
+          Effect.map(start(command, cwd, environment, way), (started) => new Running(started, running, table, kept)),
           (self) => self.end
         )
         return yield* sandbox.length === 0
@@ -153,13 +161,18 @@ class Running implements Process {
   readonly sweep: Effect.Effect<ReadonlyArray<LeftBehind>>
   /** What the scope does when it closes. */
   readonly end: Effect.Effect<void>
-  readonly withheld: ReadonlyArray<string> = []
+  readonly withheld: ReadonlyArray<string>
   /** What was started. */
   readonly program: string
   /** Waits until its sandbox, if it has one, was made, or failed. */
   readonly isMade: Effect.Effect<boolean>
 
-  constructor({ cell, child, isMade }: Started, running: Set<ProcessGroup>, table: ProcessTable | undefined) {
+  constructor(
+    { cell, child, isMade }: Started,
+    running: Set<ProcessGroup>,
+    table: ProcessTable | undefined,
+    withheld: ReadonlyArray<string>
+  ) {
     const pid = child.pid
     const group = new ProcessGroup(pid, cell, table)
     const output = new ProcessOutput(child.stdout, child.stderr, () => group.isBusy)
@@ -179,6 +192,7 @@ class Running implements Process {
 
     let swept: ReadonlyArray<LeftBehind> | undefined
     this.pid = pid
+    this.withheld = withheld
     this.program = child.spawnfile
     this.isMade = isMade
     this.containment = cell.level

@@ -55,6 +55,16 @@ export const database = "postgres"
 export const username = "toolstream"
 export const password = "not-to-be-told"
 
+/** Of whoever connects to the server in a folder. */
+export const configOf = (folder: string, schema: string): PgClient.PgPoolConfig => ({
+  host: folder,
+  port,
+  database,
+  username,
+  password: Redacted.make(password),
+  startupParameters: { search_path: schema }
+})
+
 /** Runs until the scope closes. */
 export const make: Effect.Effect<Server, never, Scope.Scope> = Effect.gen(function* () {
   const folder = yield* Effect.acquireRelease(
@@ -111,14 +121,7 @@ export const make: Effect.Effect<Server, never, Scope.Scope> = Effect.gen(functi
     })
   yield* Effect.acquireRelease(start, () => stop("SIGQUIT"))
 
-  const config = (schema: string): PgClient.PgPoolConfig => ({
-    host: folder,
-    port,
-    database,
-    username,
-    password: Redacted.make(password),
-    startupParameters: { search_path: schema }
-  })
+  const config = (schema: string) => configOf(folder, schema)
   let schemas = 0
   return {
     folder,

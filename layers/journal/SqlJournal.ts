@@ -31,7 +31,7 @@ import * as Journal from "../../src/Journal.ts"
 import * as Followers from "./internal/Followers.ts"
 import * as GroupCommit from "./internal/GroupCommit.ts"
 import * as Entries from "./internal/SqlEntries.ts"
-import { fromSql, isOfData } from "./internal/SqlFault.ts"
+import { attempt, fromSql, isOfData } from "./internal/SqlFault.ts"
 import { migrate } from "./internal/SqlMigrations.ts"
 import * as Presence from "./internal/SqlPresence.ts"
 
@@ -82,15 +82,12 @@ export const make = (
     const timeout = Duration.fromInputUnsafe(options.timeout ?? "30 seconds")
     const poll = Duration.fromInputUnsafe(options.pollInterval ?? "2 seconds")
     const followers = Followers.make()
-    let writer = 0
+    let writer: Entries.Writer = { id: 0, epoch: 0 }
     /** A claim failed. It may have taken calls of which this process does not know. */
     let uncertain = false
 
     const timed = <A>(effect: Effect.Effect<A, SqlError>): Effect.Effect<A, Journal.JournalError> =>
-      effect.pipe(
-        Effect.mapError(fromSql),
-        Effect.timeoutOrElse({ duration: timeout, orElse: () => Exit.fail(tooLate(timeout)) })
-      )
+      attempt(effect).pipe(Effect.timeoutOrElse({ duration: timeout, orElse: () => Exit.fail(tooLate(timeout)) }))
 
     /** What cannot be kept for what it is must not keep the others waiting: they go without it. */
     const keep = (rows: ReadonlyArray<Entries.Row>): ReturnType<typeof Entries.keep> =>
@@ -98,10 +95,8 @@ export const make = (
         const half = rows.length >> 1
         return half === 0
           ? Effect.succeed(new Map(rows.map((row) => [row, fromSql(error)])))
-          : Effect.zipWith(
-              keep(rows.slice(0, half)),
-              keep(rows.slice(half)),
-              (some, others) => new Map([...some, ...others])
+          : Effect.zipWith(keep(rows.slice(0, half)), keep(rows.slice(half)), (some, others) =>
+              some === undefined || others === undefined ? undefined : new Map([...some, ...others])
             )
       })
 
@@ -116,7 +111,7 @@ export const make = (
       entered: (next, before) =>
         turn.withPermit(
           Effect.map(before === undefined ? Effect.void : timed(Entries.move(sql, before, next)), () => {
-            writer = next
+            writer = { id: next, epoch: 0 }
           })
         )
     })
@@ -129,8 +124,10 @@ export const make = (
       ready: Effect.asVoid(presence.session),
       commit: (rows, refused) =>
         Effect.gen(function* () {
-          if (refused.length > 0) yield* timed(Entries.takeBack(sql, writer, refused))
+          if (refused.length > 0) writer = (yield* timed(Entries.takeBack(sql, writer, refused))) ?? writer
+          if (rows.length === 0) return new Map()
           const lost = yield* timed(keep(rows))
+          if (lost === undefined) return yield* takenForDead
           const callIds = [...new Set(rows.map(({ callId }) => callId))]
           followers.wake(callIds)
           // Whoever is not told looks by himself before long.
@@ -187,7 +184,7 @@ export const make = (
  */
 export const prune = (olderThan: Duration.Input): Effect.Effect<number, Journal.JournalError, PgClient> =>
   Effect.flatMap(PgClient, (sql) =>
-    Effect.mapError(Entries.prune(sql, Duration.toSeconds(Duration.fromInputUnsafe(olderThan))), fromSql)
+    attempt(Entries.prune(sql, Duration.toSeconds(Duration.fromInputUnsafe(olderThan))))
   )
 
 /** Stands for the entry after which nothing comes. */
@@ -196,9 +193,8 @@ const ended = Infinity
 const prepare = (sql: PgClient): Effect.Effect<void, Journal.JournalError> =>
   migrate.pipe(
     Effect.provideService(SqlClient, sql),
-    Effect.mapError((error) =>
-      error._tag === "SqlError" ? fromSql(error) : new Journal.JournalError({ reason: "Io", detail: error.message })
-    ),
+    Effect.catchTag("MigrationError", ({ message }) => Effect.fail(unreadable(message))),
+    attempt,
     Effect.asVoid
   )
 
@@ -208,7 +204,7 @@ const warn = (sql: PgClient) =>
       "SELECT name FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit') AND setting = 'off'"
     )
     .pipe(
-      Effect.mapError(fromSql),
+      attempt,
       Effect.flatMap((off) =>
         off.length === 0
           ? Effect.void
@@ -247,6 +243,9 @@ const unreadable = (detail: string) => new Journal.JournalError({ reason: "Io", 
 
 const unknown = (callId: string) =>
   new Journal.JournalError({ reason: "Unknown", detail: `no call ${callId} was accepted` })
+
+/** It has not noticed that its connection is lost. It will, and then takes another number. */
+const takenForDead = new Journal.JournalError({ reason: "Io", detail: "another process took this one for dead" })
 
 const tooLate = (timeout: Duration.Duration) =>
   new Journal.JournalError({ reason: "Io", detail: `the database has not answered for ${Duration.format(timeout)}` })

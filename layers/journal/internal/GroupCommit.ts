@@ -119,7 +119,12 @@ export const make = (options: Options): Effect.Effect<GroupCommit, never, Scope.
         refused.push(row)
         if (row.tag === "Accepted") calls.delete(row.callId)
       }
-      if (dropped.size > 0) remove((row) => dropped.has(row) || !calls.has(row.callId))
+      if (dropped.size === 0) return
+      // What was written since, of a call that is none.
+      const orphans = queue.filter(({ callId }) => !calls.has(callId))
+      for (const row of orphans) answer(row, Exit.fail(error))
+      const gone = new Set<Row>([...dropped, ...orphans])
+      remove((row) => gone.has(row))
     }
 
     /** Whether there may be more to do at once. */
@@ -127,9 +132,12 @@ export const make = (options: Options): Effect.Effect<GroupCommit, never, Scope.
       turn.withPermit(
         Effect.suspend(() => {
           const rows = take()
-          if (rows.length === 0) return Effect.succeed(false)
+          if (rows.length === 0 && refused.length === 0) {
+            behind = undefined
+            return Effect.succeed(false)
+          }
           const back = refused.length
-          return Effect.matchEffect(Effect.andThen(ready, commit(rows, refused)), {
+          return Effect.matchEffect(Effect.andThen(ready, Effect.catchDefect(commit(rows, refused), broken)), {
             onFailure: (error) => Effect.sync(() => (failed(rows, error), false)),
             onSuccess: (lost) => {
               refused = refused.slice(back)
@@ -222,6 +230,13 @@ export const make = (options: Options): Effect.Effect<GroupCommit, never, Scope.
 /** Nothing more of the call is this process's. */
 const isOver = (error: Journal.JournalError | undefined): boolean =>
   error !== undefined && (error.reason === "Settled" || error.reason === "Closed" || error.reason === "Unknown")
+
+/** Those who wait must be told of it. */
+const broken = (defect: unknown) =>
+  Effect.andThen(
+    Effect.logError("journal", defect),
+    Effect.fail(new Journal.JournalError({ reason: "Io", detail: "it is broken: see the log" }))
+  )
 
 const hasEnded = new Journal.JournalError({ reason: "Closed", detail: "it has ended" })
 

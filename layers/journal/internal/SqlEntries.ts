@@ -4,6 +4,10 @@
  * Every entry has its number within its call, counted by whoever the call belongs to. So an entry that is sent again,
  * because nobody knows whether it arrived, is the same row; and an entry of somebody who has lost the call is none.
  *
+ * A statement whose connection is lost may still be carried out, and even begin, after whatever is sent next on another.
+ * What is kept is kept in the name of a writer's row and epoch, which is locked for it: who deletes the row, or raises the
+ * epoch, has waited for all that was under way, and nothing comes after it.
+ *
  * @since 0.1.0
  */
 import type { PgClient } from "@effect/sql-pg/PgClient"
@@ -13,6 +17,12 @@ import * as Result from "effect/Result"
 import type { SqlError } from "effect/sql/SqlError"
 import * as Journal from "../../../src/Journal.ts"
 import { claiming, journalKey } from "./SqlPresence.ts"
+
+/** Who writes. */
+export interface Writer {
+  readonly id: number
+  readonly epoch: number
+}
 
 /** An entry on its way. */
 export interface Row {
@@ -43,16 +53,20 @@ const texts = (values: ReadonlyArray<string>) => Result.getOrThrow(PgTypes.array
 const ints = (values: ReadonlyArray<number>) => Result.getOrThrow(PgTypes.array(values, PgTypes.OID.int4))
 const floats = (values: ReadonlyArray<number | null>) => Result.getOrThrow(PgTypes.array(values, PgTypes.OID.float8))
 
-/** Keeps what a writer writes, of the calls that are its own, all in one transaction. Gives what is not kept, and why. */
+/**
+ * Keeps what a writer writes, of the calls that are its own, all in one transaction. Gives what is not kept, and why;
+ * undefined where this is no writer any more.
+ */
 export const keep = (
   sql: PgClient,
-  writer: number,
+  writer: Writer,
   rows: ReadonlyArray<Row>
-): Effect.Effect<ReadonlyMap<Row, Journal.JournalError>, SqlError> =>
+): Effect.Effect<ReadonlyMap<Row, Journal.JournalError> | undefined, SqlError> =>
   Effect.gen(function* () {
     const kept = new Set(
       (yield* sql.unsafe<{ readonly place: number }>(keeping, [
-        writer,
+        writer.id,
+        writer.epoch,
         texts(rows.map(({ callId }) => callId)),
         ints(rows.map(({ n }) => n)),
         texts(rows.map(({ tag }) => tag)),
@@ -62,7 +76,9 @@ export const keep = (
     )
     // Rows are counted from 1.
     const others = rows.filter((_, index) => !kept.has(index + 1))
-    return others.length === 0 ? new Map() : yield* why(sql, others)
+    if (others.length === 0) return new Map()
+    if (kept.size === 0 && !(yield* isWriter(sql, writer))) return undefined
+    return yield* why(sql, others)
   })
 
 /**
@@ -70,9 +86,12 @@ export const keep = (
  * locks on the calls let nobody claim one in between.
  */
 const keeping = `
-  WITH given AS MATERIALIZED (
-    SELECT * FROM unnest($2::text[], $3::int[], $4::text[], $5::float8[], $6::text[])
+  WITH alive AS MATERIALIZED (
+    SELECT FROM toolstream_writers WHERE id = $1::int AND epoch = $2::int FOR SHARE
+  ), given AS MATERIALIZED (
+    SELECT given.* FROM unnest($3::text[], $4::int[], $5::text[], $6::float8[], $7::text[])
       WITH ORDINALITY AS given (call_id, n, tag, seq, body, place)
+    WHERE EXISTS (SELECT FROM alive)
   ), fresh AS (
     INSERT INTO toolstream_calls (call_id, writer, settled)
     SELECT call_id, $1::int, EXISTS (SELECT FROM given t WHERE t.call_id = a.call_id AND t.tag = 'Terminal')
@@ -92,6 +111,12 @@ const keeping = `
     WHERE call_id IN (SELECT call_id FROM kept WHERE tag = 'Terminal') AND call_id IN (SELECT call_id FROM ours)
   )
   SELECT place FROM given JOIN kept USING (call_id, n)`
+
+const isWriter = (sql: PgClient, { epoch, id }: Writer) =>
+  Effect.map(
+    sql.unsafe("SELECT FROM toolstream_writers WHERE id = $1::int AND epoch = $2::int", [id, epoch]),
+    (found) => found.length > 0
+  )
 
 /** Nothing of what was sent before and did arrive: that is kept. */
 const why = (sql: PgClient, rows: ReadonlyArray<Row>) =>
@@ -137,30 +162,47 @@ export const refuse = (sql: PgClient, callId: string): Effect.Effect<Journal.Jou
     ([call]) => refusal(callId, call?.writer, call?.settled === true)
   )
 
-/** Takes back what was refused, in case that it arrived all the same. A call of which nothing is left is none. */
-export const takeBack = (sql: PgClient, writer: number, rows: ReadonlyArray<Row>): Effect.Effect<void, SqlError> =>
-  sql
-    .withTransaction(
-      Effect.andThen(
-        sql.unsafe(
-          `DELETE FROM toolstream_entries e USING unnest($2::text[], $3::int[]) AS given (call_id, n), toolstream_calls c
-          WHERE e.call_id = given.call_id AND e.n = given.n
-            AND c.call_id = e.call_id AND c.writer = $1::int AND NOT c.settled`,
-          [writer, texts(rows.map(({ callId }) => callId)), ints(rows.map(({ n }) => n))]
-        ),
-        sql.unsafe(
-          `DELETE FROM toolstream_calls c WHERE call_id = ANY($2::text[]) AND writer = $1::int
-            AND NOT EXISTS (SELECT FROM toolstream_entries e WHERE e.call_id = c.call_id)`,
-          [writer, texts(rows.map(({ callId }) => callId))]
-        )
+/**
+ * Takes back what was refused, in case that it arrived all the same or is under way. A call of which nothing is left is
+ * none. Gives who writes from then on.
+ */
+export const takeBack = (
+  sql: PgClient,
+  { id }: Writer,
+  rows: ReadonlyArray<Row>
+): Effect.Effect<Writer | undefined, SqlError> =>
+  sql.withTransaction(
+    Effect.gen(function* () {
+      const [writer] = yield* sql.unsafe<Writer>(
+        "UPDATE toolstream_writers SET epoch = epoch + 1 WHERE id = $1::int RETURNING id, epoch",
+        [id]
+      )
+      if (writer === undefined) return undefined
+      const callIds = texts(rows.map(({ callId }) => callId))
+      yield* sql.unsafe(
+        `DELETE FROM toolstream_entries e USING unnest($2::text[], $3::int[]) AS given (call_id, n), toolstream_calls c
+        WHERE e.call_id = given.call_id AND e.n = given.n
+          AND c.call_id = e.call_id AND c.writer = $1::int AND NOT c.settled`,
+        [id, callIds, ints(rows.map(({ n }) => n))]
+      )
+      yield* sql.unsafe(
+        `DELETE FROM toolstream_calls c WHERE call_id = ANY($2::text[]) AND writer = $1::int
+          AND NOT EXISTS (SELECT FROM toolstream_entries e WHERE e.call_id = c.call_id)`,
+        [id, callIds]
+      )
+      return writer
+    })
+  )
+
+/** Another number's calls are this writer's, unless somebody has claimed them. */
+export const move = (sql: PgClient, from: number, to: number): Effect.Effect<void, SqlError> =>
+  sql.withTransaction(
+    Effect.andThen(
+      sql.unsafe("DELETE FROM toolstream_writers WHERE id = $1::int", [from]),
+      Effect.asVoid(
+        sql.unsafe("UPDATE toolstream_calls SET writer = $2::int WHERE writer = $1::int AND NOT settled", [from, to])
       )
     )
-    .pipe(Effect.asVoid)
-
-/** The calls of one number are another number's, unless somebody has claimed them. */
-export const move = (sql: PgClient, from: number, to: number): Effect.Effect<void, SqlError> =>
-  Effect.asVoid(
-    sql.unsafe("UPDATE toolstream_calls SET writer = $2::int WHERE writer = $1::int AND NOT settled", [from, to])
   )
 
 /**
@@ -169,7 +211,7 @@ export const move = (sql: PgClient, from: number, to: number): Effect.Effect<voi
  */
 export const claim = (
   sql: PgClient,
-  writer: number,
+  writer: Writer,
   known: ReadonlyArray<string> | undefined
 ): Effect.Effect<ReadonlyArray<Claimed>, SqlError> =>
   sql.withTransaction(
@@ -177,17 +219,19 @@ export const claim = (
       // One that hangs in between holds up the others no longer than this.
       yield* sql.unsafe("SET LOCAL idle_in_transaction_session_timeout = '10s'")
       yield* sql.unsafe(`SELECT pg_advisory_xact_lock(${journalKey}, ${claiming})`)
-      const dead = yield* sql.unsafe<{ readonly writer: number }>(
-        `SELECT writer FROM (SELECT DISTINCT writer FROM toolstream_calls WHERE NOT settled AND writer <> $1::int OFFSET 0) w
-        WHERE pg_try_advisory_xact_lock(${journalKey}, writer)`,
-        [writer]
+      const dead = yield* sql.unsafe<{ readonly id: number }>(
+        `SELECT id FROM (SELECT id FROM toolstream_writers WHERE id <> $1::int OFFSET 0) w
+        WHERE pg_try_advisory_xact_lock(${journalKey}, id)`,
+        [writer.id]
       )
+      const ids = ints(dead.map(({ id }) => id))
+      yield* sql.unsafe("DELETE FROM toolstream_writers WHERE id = ANY($1::int[])", [ids])
       // Its own that it does not know are those of a claim that it did not hear of. None are looked for without a list.
       const claimed = yield* sql.unsafe<{ readonly call_id: string; readonly place: string }>(
         `UPDATE toolstream_calls SET writer = $1::int
         WHERE NOT settled AND (writer = ANY($2::int[]) OR (writer = $1::int AND call_id <> ALL($3::text[])))
         RETURNING call_id, place`,
-        [writer, ints(dead.map(({ writer }) => writer)), known === undefined ? null : texts(known)]
+        [writer.id, ids, known === undefined ? null : texts(known)]
       )
       if (claimed.length === 0) return []
       const found = yield* sql.unsafe<{

@@ -4,8 +4,9 @@
  *
  * @since 0.1.0
  */
+import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
-import type { SqlError } from "effect/sql/SqlError"
+import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import { JournalError } from "../../../src/Journal.ts"
 
 /** The five letters of SQL's standard that say what is the matter, if the server said anything. */
@@ -32,3 +33,12 @@ export const isOfData = (error: SqlError): boolean => {
   const state = stateOf(error)
   return state === undefined ? error.reason._tag === "UnknownError" : /^(22|23|54)/.test(state)
 }
+
+/** A transaction that cannot even be rolled back, as when its connection is lost, is a defect for `effect/sql`. */
+export const attempt = <A, R>(
+  effect: Effect.Effect<A, SqlError | JournalError, R>
+): Effect.Effect<A, JournalError, R> =>
+  effect.pipe(
+    Effect.catchDefect((defect) => (isSqlError(defect) ? Effect.fail(defect) : Effect.die(defect))),
+    Effect.mapError((error) => (error._tag === "SqlError" ? fromSql(error) : error))
+  )

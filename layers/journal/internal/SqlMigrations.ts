@@ -7,10 +7,14 @@ import * as Effect from "effect/Effect"
 import * as Migrator from "effect/sql/Migrator"
 import { SqlClient } from "effect/sql/SqlClient"
 
-/** A call belongs to the writer that may add to it. `settled` says again what its terminal says, for the index. */
+/**
+ * A writer that may write has a row, of which it knows the epoch. A call belongs to the writer that may add to it;
+ * `settled` says again what its terminal says, for the index.
+ */
 const calls = Effect.gen(function* () {
   const sql = yield* SqlClient
   yield* sql`CREATE SEQUENCE toolstream_writer AS integer`
+  yield* sql`CREATE TABLE toolstream_writers (id integer PRIMARY KEY, epoch integer NOT NULL DEFAULT 0)`
   yield* sql`CREATE TABLE toolstream_calls (
     call_id text PRIMARY KEY,
     place bigint GENERATED ALWAYS AS IDENTITY,

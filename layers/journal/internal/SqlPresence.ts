@@ -80,6 +80,8 @@ export const make = (options: Options): Effect.Effect<Presence, JournalError, Sc
         `SELECT w.writer, pg_advisory_lock(${journalKey}, w.writer)
         FROM (SELECT nextval('toolstream_writer')::int AS writer) w`
       )
+      // After the lock: a row without one is a dead process's.
+      yield* connection.query("INSERT INTO toolstream_writers (id) VALUES ($1)", [rows[0]?.["writer"]])
       const session: Session = {
         writer: Number(rows[0]?.["writer"]),
         tell: (callIds) => Effect.asVoid(connection.query("SELECT pg_notify($1, $2)", [channel, payloadOf(callIds)]))
@@ -113,7 +115,7 @@ export const make = (options: Options): Effect.Effect<Presence, JournalError, Sc
       // What was told in between was told to nobody.
       heard()
       return yield* Effect.mapError(lost, (error) => (error._tag === "SqlError" ? fromSql(error) : error))
-    }).pipe(Effect.scoped, Effect.flip)
+    }).pipe(Effect.scoped, Effect.flip, Effect.catchDefect(broken))
 
     const live = Effect.gen(function* () {
       let pause = firstPause
@@ -157,6 +159,10 @@ export const make = (options: Options): Effect.Effect<Presence, JournalError, Sc
       })
     }
   })
+
+/** It begins again all the same: others wait for it. */
+const broken = (defect: unknown) =>
+  Effect.as(Effect.logError("journal", defect), new JournalError({ reason: "Io", detail: "it is broken: see the log" }))
 
 const gone = new JournalError({ reason: "Io", detail: "the server does not answer" })
 

@@ -12,6 +12,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import * as net from "node:net"
 import { inspect } from "node:util"
 import * as SqlJournal from "../../../layers/journal/SqlJournal.ts"
 import * as JournalCheck from "../../../layers/testing/JournalCheck.ts"
@@ -256,6 +257,62 @@ describe.skipIf(PostgresServer.absent)("SqlJournal (with Debian's package postgr
         yield* journal.write(accepted("next"), "durable")
         yield* journal.write(terminal("next"), "durable")
       })
+    )
+
+    it.effect("wherever connections are cut: what was taken is there once, what was refused is not", () =>
+      Effect.gen(function* () {
+        const server = yield* Server
+        const schema = yield* fresh
+        const sql = yield* outsider(schema)
+        // What was written before a cut arrives, and its answer does not.
+        let uncut = Infinity
+        const next = () => void (uncut = 1 + Math.floor(Math.random() * 25))
+        const stream = () => {
+          const socket = net.connect({ path: `${server.folder}/.s.PGSQL.${PostgresServer.port}` })
+          const write = socket.write.bind(socket)
+          socket.write = (...args: ReadonlyArray<unknown>) => {
+            const done = Reflect.apply(write, socket, args) as boolean
+            if (--uncut > 0) return done
+            next()
+            socket.destroy()
+            return done
+          }
+          return socket
+        }
+        const journal = yield* opened(schema, {}, { ...server.config(schema), stream })
+        next()
+        const taken: Array<string> = []
+        const refused: Array<string> = []
+        const told = (entry: Journal.Entry) =>
+          Effect.map(Effect.exit(journal.write(entry, "durable")), (exit) => {
+            const list = Exit.isSuccess(exit) ? taken : refused
+            list.push(`${entry._tag} ${entry._tag === "Accepted" ? entry.call.callId : entry.callId}`)
+            return Exit.isSuccess(exit)
+          })
+        yield* Effect.forEach(
+          Array.from({ length: 150 }, (_, index) => `call-${index}`),
+          (callId) =>
+            Effect.gen(function* () {
+              if (!(yield* told(accepted(callId)))) return
+              yield* journal.write(decoded(callId), "buffered")
+              yield* told(started(callId))
+              yield* told(terminal(callId))
+            }),
+          { concurrency: 5, discard: true }
+        )
+        uncut = Infinity
+        yield* eventually(journal.write(accepted("last"), "durable"))
+        const rows = yield* sql.unsafe<{ readonly entry: string }>(
+          "SELECT tag || ' ' || call_id AS entry FROM toolstream_entries WHERE tag <> 'Decoded' ORDER BY call_id, n"
+        )
+        const found = rows.map(({ entry }) => entry)
+        // A terminal that could not be written is written later.
+        const late = refused.filter((entry) => entry.startsWith("Terminal"))
+        assert.deepStrictEqual(found.toSorted(), [...taken, ...late, "Accepted last"].toSorted())
+        assert.isAbove(refused.length, 5)
+        const open = yield* sql.unsafe("SELECT FROM toolstream_calls WHERE NOT settled")
+        assert.lengthOf(open, 1)
+      }).pipe(Effect.provide(Logger.layer([])))
     )
 
     it.effect("what cannot be kept for what it is keeps nothing else waiting", () =>

@@ -79,6 +79,16 @@ const options = {
   inheritEnv: toggle("inherit-env", "Pass all environment variables on to commands, those named like secrets too")
 }
 
+/** Where calls are made on the user's behalf, they can be kept. */
+const kept = {
+  journal: Flag.String("journal").pipe(
+    Flag.withMetavar("DIR"),
+    Flag.withDescription("Keep what becomes of every call in this folder, which is made if it is not there"),
+    Flag.optional,
+    Flag.map(Option.getOrUndefined)
+  )
+}
+
 /** Told where calls are made: a script has to know. */
 const statuses =
   "Exit status: 0 if every call ended with a success (a command that exits 1 is one), 1 if some call failed or stdout " +
@@ -146,6 +156,7 @@ const call = Command.make(
       Argument.withDefault("")
     ),
     ...options,
+    ...kept,
     id: Flag.String("id").pipe(
       Flag.withMetavar("ID"),
       Flag.withDescription("An id of yours, told with every event of the call"),
@@ -186,7 +197,8 @@ const run = Command.make(
       Argument.withDescription("JSON lines; - or nothing reads stdin"),
       Argument.withDefault("-")
     ),
-    ...options
+    ...options,
+    ...kept
   },
   (given) =>
     withTools(
@@ -432,9 +444,49 @@ const mcp = Command.make(
   ])
 )
 
+const journal = Command.make(
+  "journal",
+  {
+    directory: Argument.String("DIR").pipe(Argument.withDescription("The folder of a journal")),
+    follow: toggle("follow", "Go on with every call that starts or ends, until Ctrl-C"),
+    recover: toggle("recover", "End every call that a process left open, or make it again where that is safe"),
+    json: options.json,
+    workspace: options.workspace,
+    plugins: options.plugins,
+    allow: options.allow,
+    yes: options.yes,
+    sandbox: options.sandbox
+  },
+  (given) =>
+    Effect.gen(function* () {
+      const status = yield* ExitStatus.ExitStatus
+      const signals = yield* Signals
+      const Journal = yield* Effect.promise(() => import("./Journal.ts"))
+      if (given.recover && given.follow) {
+        return yield* new ExitStatus.UsageError({ message: "--recover and --follow are two commands" })
+      }
+      if (given.recover) return yield* withTools({ ...given, journal: given.directory }, Journal.recover(given))
+      const whole = yield* Journal.show(given)
+      yield* status.set(
+        (yield* signals.received) ? ExitStatus.interrupted : whole ? ExitStatus.succeeded : ExitStatus.failed
+      )
+    })
+).pipe(
+  Command.withShortDescription("Show the calls of a journal, or recover them"),
+  Command.withDescription(
+    "Shows every call that a journal has, by session: when it was accepted, how far it came or how it ended. With --json " +
+      "each is an object on a line of its own. Lines that are not what was written are told, and the status is 1.\n\n  " +
+      "With --recover every call that a dead process left open is ended, or made again if its tool is safe to repeat."
+  ),
+  Command.withExamples([
+    { command: "toolstream run turn.jsonl --journal j", description: "Keep what becomes of these calls" },
+    { command: "toolstream journal j --recover", description: "After a crash" }
+  ])
+)
+
 const command = Command.make("toolstream").pipe(
   Command.withDescription("Runs the tools that AI agents call: progress as it comes, then exactly one result."),
-  Command.withSubcommands([list, call, run, agent, permissions, mcp])
+  Command.withSubcommands([list, call, run, agent, permissions, mcp, journal])
 )
 
 /** Of this program. */

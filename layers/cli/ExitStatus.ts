@@ -82,6 +82,7 @@ export const ofFailure = (
       return { status: usage }
     case "UsageError":
     case "PluginFailed":
+    case "StorageError":
       return { status: usage, line: lineOf(messageOf(error)) }
     case "OutputClosed":
       return { status: failed, line: lineOf(messageOf(error)) }

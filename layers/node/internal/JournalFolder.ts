@@ -34,6 +34,23 @@ const doing =
   <A>(effect: Effect.Effect<A, Errno>): Effect.Effect<A, StorageError> =>
     Effect.mapError(effect, (code) => new StorageError({ code, doing: what }))
 
+const words: Readonly<Record<Errno, string>> = {
+  EACCES: "it may not be read or written",
+  EPERM: "it may not be read or written",
+  ENOENT: "it does not exist",
+  ENOTDIR: "it is no directory",
+  EEXIST: "it is no directory",
+  EROFS: "its file system cannot be written to"
+}
+
+/** What a person is told of the folder that they named. */
+const usable =
+  (folder: string) =>
+  <A>(effect: Effect.Effect<A, Errno>): Effect.Effect<A, StorageError> =>
+    Effect.mapError(effect, (code) => refused(folder, words[code] ?? code))
+
+const refused = (folder: string, why: string) => new StorageError({ code: why, doing: `${folder} as a journal` })
+
 /** A file system that cannot be written to has nothing that is not on its disk. */
 const unlessReadOnly = (effect: Effect.Effect<void, Errno>): Effect.Effect<void, Errno> =>
   Effect.catch(effect, (code) => (code === "EROFS" || code === "EINVAL" ? Effect.void : Effect.fail(code)))
@@ -46,7 +63,7 @@ const unlessReadOnly = (effect: Effect.Effect<void, Errno>): Effect.Effect<void,
  */
 export const open = Effect.fnUntraced(function* (directory: string) {
   const folder = path.resolve(directory)
-  yield* makeFolder(folder).pipe(doing(`making the folder ${folder}`))
+  yield* makeFolder(folder).pipe(usable(folder))
   yield* keepToUser(folder)
   return make(folder)
 })
@@ -59,7 +76,7 @@ export const open = Effect.fnUntraced(function* (directory: string) {
  */
 export const existing = Effect.fnUntraced(function* (directory: string) {
   const folder = path.resolve(directory)
-  yield* attempt(() => fs.readdirSync(folder)).pipe(doing(`reading the folder ${folder}`))
+  yield* attempt(() => fs.readdirSync(folder)).pipe(usable(folder))
   return make(folder)
 })
 
@@ -74,16 +91,16 @@ const makeFolder = (folder: string): Effect.Effect<void, Errno> =>
 
 /** Others see nothing of it. Only a folder that is a journal's is changed: it may be anything that was named by mistake. */
 const keepToUser = Effect.fnUntraced(function* (folder: string) {
-  const refuse = (why: string) => new StorageError({ code: why, doing: `using ${folder} as a journal` })
-  const stats = yield* attempt(() => fs.statSync(folder)).pipe(doing(`using ${folder} as a journal`))
-  if (!stats.isDirectory()) return yield* refuse("it is no directory")
-  if (process.getuid !== undefined && stats.uid !== process.getuid()) return yield* refuse("it belongs to another user")
+  const stats = yield* attempt(() => fs.statSync(folder)).pipe(usable(folder))
+  if (!stats.isDirectory()) return yield* refused(folder, "it is no directory")
+  if (process.getuid !== undefined && stats.uid !== process.getuid())
+    return yield* refused(folder, "it belongs to another user")
   if ((stats.mode & 0o077) === 0) return
-  const names = yield* attempt(() => fs.readdirSync(folder)).pipe(doing(`using ${folder} as a journal`))
+  const names = yield* attempt(() => fs.readdirSync(folder)).pipe(usable(folder))
   if (!names.every((name) => own.test(name))) {
-    return yield* refuse("others may look into it, and it holds other files; name a folder of its own")
+    return yield* refused(folder, "others may look into it, and it holds other files; name a folder of its own")
   }
-  yield* attempt(() => fs.chmodSync(folder, 0o700)).pipe(doing(`keeping others out of ${folder}`))
+  yield* attempt(() => fs.chmodSync(folder, 0o700)).pipe(usable(folder))
 })
 
 const syncFolder = (folder: string): Effect.Effect<void, Errno> =>

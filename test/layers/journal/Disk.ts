@@ -13,6 +13,8 @@ interface Inode {
   durable: Uint8Array
   /** What makes the one of the other. A sync that fails forgets it: the system will not try it again. */
   changes: Array<(bytes: Uint8Array) => Uint8Array>
+  /** The failed syncs that there were: each is told once to everybody who had it open. */
+  failures: number
 }
 
 /** A change of names that was not synced. */
@@ -92,7 +94,7 @@ export class Disk {
   constructor(options: Options = {}, files: Remains = new Map()) {
     this.options = options
     for (const [name, bytes] of files) {
-      const inode = { bytes, durable: bytes, changes: [] }
+      const inode = { bytes, durable: bytes, changes: [], failures: 0 }
       this.names.set(name, inode)
       this.durableNames.set(name, inode)
     }
@@ -127,12 +129,12 @@ export class Disk {
 }
 
 const storageOf = (disk: Disk, process: object): Storage => {
-  const act = <A>(kind: Kind, run: () => A, onFault = () => {}): Effect.Effect<A, StorageError> =>
+  const act = <A>(kind: Kind, run: () => A, onFault = () => {}, fails = () => false): Effect.Effect<A, StorageError> =>
     Effect.gen(function* () {
       for (let turns = disk.options.turns?.(process) ?? 0; turns > 0; turns--) yield* Effect.yieldNow
       if (disk.dead.has(process)) return yield* Effect.never
       const operation = disk.operations++
-      const fault = disk.options.fault?.(operation, kind)
+      const fault = fails() ? "EIO" : disk.options.fault?.(operation, kind)
       disk.short = fault === "short"
       if (fault !== undefined && fault !== "short") {
         onFault()
@@ -183,9 +185,10 @@ const storageOf = (disk: Disk, process: object): Storage => {
         if (found === undefined && mode === "read") {
           return yield* new StorageError({ code: "ENOENT", doing: "opening" })
         }
-        const inode = found ?? { bytes: empty, durable: empty, changes: [] }
+        const inode = found ?? { bytes: empty, durable: empty, changes: [], failures: 0 }
         if (found === undefined) yield* act("create", () => change({ kind: "link", name, inode }))
         let broken = false
+        let told = inode.failures
         const alter = (change: (bytes: Uint8Array) => Uint8Array) => {
           inode.bytes = change(inode.bytes)
           inode.changes.push(change)
@@ -210,8 +213,10 @@ const storageOf = (disk: Disk, process: object): Storage => {
               }),
               () => {
                 broken = true
+                told = ++inode.failures
                 inode.changes = []
-              }
+              },
+              () => told < inode.failures
             ),
           close: () => Effect.void
         }

@@ -18,6 +18,7 @@
  *
  * @since 0.1.0
  */
+import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -202,11 +203,43 @@ class Sessions {
   /** Nothing, if another process has it, or every call of it has its terminal. */
   private takeOver(name: string): Effect.Effect<void, StorageError> {
     return Effect.gen({ self: this }, function* () {
-      if ((yield* this.storage.left(name)) === "clean") return
+      if ((yield* this.storage.left(name)) === "clean") {
+        return yield* this.exclusively(
+          name,
+          Effect.catchTag(this.forget(name), "Locked", () => Effect.void)
+        )
+      }
       const writer = yield* Effect.catchTag(this.opened(name, undefined), "Locked", () => Effect.succeed(undefined))
       if (writer === undefined) return
       writer.claimed = !this.byId.has(writer.sessionId)
       if (writer.claimed && writer.isIdle) yield* this.closeIdle(writer)
+    })
+  }
+
+  /** Removes a session in which nothing happened for as long as ended calls are kept. The lock goes last. */
+  private forget(name: string): Effect.Effect<void, StorageError | Locked> {
+    const { limits, storage } = this
+    const old = Effect.gen(function* () {
+      const names = yield* storage.list()
+      const { live, superseded } = Segment.of(name, names)
+      const last = live.at(-1)
+      if (last === undefined) return undefined
+      const modifiedAt = yield* Effect.acquireUseRelease(
+        storage.open(last.name, "read"),
+        (file) => file.modifiedAt(),
+        (file) => file.close()
+      )
+      return (yield* Clock.currentTimeMillis) - modifiedAt < limits.keepMs ? undefined : [...superseded, ...live]
+    })
+    return Effect.gen(function* () {
+      if ((yield* old) === undefined) return
+      const lock = yield* storage.lock(name)
+      // Somebody may have had it in between.
+      const segments = yield* Effect.onError(old, () => lock.release("open"))
+      if (segments === undefined) return yield* lock.release("open")
+      const removed = Effect.forEach(segments, (segment) => storage.remove(segment.name), { discard: true })
+      yield* Effect.onError(removed, () => lock.release("open"))
+      yield* lock.remove()
     })
   }
 

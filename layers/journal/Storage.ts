@@ -52,6 +52,8 @@ export class Locked extends Schema.TaggedError<Locked>()("Locked", {
  */
 export interface File {
   readonly size: () => Effect.Effect<number, StorageError>
+  /** When it was written to last, in ms since 1970. */
+  readonly modifiedAt: () => Effect.Effect<number, StorageError>
   /** Fewer than asked for at the end of the file only. */
   readonly read: (offset: number, length: number) => Effect.Effect<Uint8Array, StorageError>
   /** Gives how many of the bytes were written: it may be less than all. */

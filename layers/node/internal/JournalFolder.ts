@@ -136,6 +136,7 @@ const make = (folder: string): Storage => {
 
 const fileOf = (file: string, fd: number): File => ({
   size: () => attempt(() => fs.fstatSync(fd).size).pipe(doing(`looking at ${file}`)),
+  modifiedAt: () => attempt(() => fs.fstatSync(fd).mtimeMs).pipe(doing(`looking at ${file}`)),
   read: (offset, length) => readFully(node, fd, offset, length).pipe(doing(`reading ${file}`)),
   write: (offset, bytes) => wait(() => node.write(fd, bytes, offset)).pipe(doing(`writing ${file}`)),
   truncate: (length) => wait(() => ftruncate(fd, length)).pipe(doing(`cutting ${file}`)),

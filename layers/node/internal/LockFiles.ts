@@ -7,9 +7,9 @@
  *   second name of a file that was written before: nobody sees half of one, and of two
  *   that make the same number one is told that it exists.
  * - Whoever finds all of them given up, or their processes ended, makes the next number,
- *   and looks again: it has the lock if its own is the highest, the one it started from is
- *   still there, and all others are still dead. So one that was slow between its two looks
- *   gives up, whatever others did meanwhile.
+ *   and looks again: it has the lock if its own is there, the highest, and all others are
+ *   still dead. Of two that make a number, whatever they saw before, the later one sees
+ *   that of the other: both never have it.
  * - The holder removes lower numbers. Its own it marks as given up, in place, by one byte:
  *   the highest number is never gone while somebody may be about to make the next one.
  *   Only with all that the lock is for it is removed as well, after all lower ones.
@@ -36,6 +36,9 @@ const letters = { held: "h", clean: "c", open: "o" } as const
 type State = keyof typeof letters
 
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Struct({ owner: Schema.String })))
+
+/** One that is being made. No session has a name like this. */
+const making = "%new.lock."
 
 interface Numbered {
   readonly number: number
@@ -86,13 +89,13 @@ export const take = (folder: string, name: string): Effect.Effect<Lock, StorageE
   Effect.uninterruptible(
     Effect.gen(function* () {
       const owner = yield* Owner.current
-      const temporary = path.join(folder, `${name}.lock.${owner}.${randomUUID()}`)
+      const temporary = path.join(folder, `${making}${owner}.${randomUUID()}`)
       yield* attempt(() =>
         fs.writeFileSync(temporary, letters.held + JSON.stringify({ owner }), { flag: "wx", mode: 0o600 })
       )
       const taken = yield* Effect.ensuring(attempts(folder, name, temporary), unlink(temporary))
       yield* Effect.forEach(taken.lower, (number) => unlink(path.join(folder, nameOf(name, number))), { discard: true })
-      yield* tidy(folder, name)
+      yield* tidy(folder)
       return lockOf(folder, name, taken.number)
     }).pipe(Effect.mapError((error) => (typeof error === "string" ? toStorageError(folder)(error) : error)))
   )
@@ -117,8 +120,7 @@ const once = Effect.fnUntraced(function* (folder: string, name: string, temporar
   const before = yield* numbersOf(folder, name)
   const refused = yield* living(folder, name, before)
   if (refused !== undefined) return yield* new Locked({ file: path.join(folder, nameOf(name, refused)) })
-  const base = before.at(-1)
-  const number = (base ?? 0) + 1
+  const number = (before.at(-1) ?? 0) + 1
   const file = path.join(folder, nameOf(name, number))
   const made = yield* attempt(() => fs.linkSync(temporary, file)).pipe(
     Effect.as(true),
@@ -127,10 +129,7 @@ const once = Effect.fnUntraced(function* (folder: string, name: string, temporar
   if (!made) return undefined
   const after = yield* numbersOf(folder, name)
   const others = after.filter((other) => other !== number)
-  const isMine =
-    after.at(-1) === number &&
-    (base === undefined || after.includes(base)) &&
-    (yield* living(folder, name, others)) === undefined
+  const isMine = after.at(-1) === number && (yield* living(folder, name, others)) === undefined
   if (!isMine) {
     yield* unlink(file)
     return undefined
@@ -150,15 +149,13 @@ const living = Effect.fnUntraced(function* (folder: string, name: string, number
 const unlink = (file: string): Effect.Effect<void> => Effect.ignore(attempt(() => fs.unlinkSync(file)))
 
 /** Removes what those left that ended while they asked. */
-const tidy = Effect.fnUntraced(function* (folder: string, name: string) {
+const tidy = Effect.fnUntraced(function* (folder: string) {
   const names = yield* Effect.orElseSucceed(
     attempt(() => fs.readdirSync(folder)),
     (): ReadonlyArray<string> => []
   )
   for (const file of names) {
-    const owner = file.startsWith(`${name}.lock.`)
-      ? /^(\d+-.*)\.[\da-f-]{36}$/.exec(file.slice(name.length + 6))?.[1]
-      : undefined
+    const owner = file.startsWith(making) ? file.slice(making.length).split(".")[0] : undefined
     if (owner !== undefined && (yield* Owner.isGone(owner, 0))) yield* unlink(path.join(folder, file))
   }
 })

@@ -15,6 +15,7 @@ interface Inode {
   changes: Array<(bytes: Uint8Array) => Uint8Array>
   /** The failed syncs that there were: each is told once to everybody who had it open. */
   failures: number
+  modifiedAt: number
 }
 
 /** A change of names that was not synced. */
@@ -94,7 +95,7 @@ export class Disk {
   constructor(options: Options = {}, files: Remains = new Map()) {
     this.options = options
     for (const [name, bytes] of files) {
-      const inode = { bytes, durable: bytes, changes: [], failures: 0 }
+      const inode = { bytes, durable: bytes, changes: [], failures: 0, modifiedAt: Date.now() }
       this.names.set(name, inode)
       this.durableNames.set(name, inode)
     }
@@ -185,15 +186,17 @@ const storageOf = (disk: Disk, process: object): Storage => {
         if (found === undefined && mode === "read") {
           return yield* new StorageError({ code: "ENOENT", doing: "opening" })
         }
-        const inode = found ?? { bytes: empty, durable: empty, changes: [], failures: 0 }
+        const inode = found ?? { bytes: empty, durable: empty, changes: [], failures: 0, modifiedAt: Date.now() }
         if (found === undefined) yield* act("create", () => change({ kind: "link", name, inode }))
         let broken = false
         let told = inode.failures
         const alter = (change: (bytes: Uint8Array) => Uint8Array) => {
           inode.bytes = change(inode.bytes)
+          inode.modifiedAt = Date.now()
           inode.changes.push(change)
         }
         return {
+          modifiedAt: () => look(() => inode.modifiedAt),
           size: () => look(() => inode.bytes.length),
           read: (offset, length) => look(() => inode.bytes.slice(offset, offset + length)),
           write: (offset, bytes) =>

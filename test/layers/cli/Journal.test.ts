@@ -19,10 +19,8 @@ describe("journal", { timeout: 60_000 }, () => {
     await using running = new Program.Program(["run", "--json", "--journal", journal])
     running.write(
       Program.lines(
-        ...[
-          { id: "1", name: "read_file", parameters: { path: "package.json", limit: 1 } },
-          Program.bash("2", "echo begun; sleep 100")
-        ]
+        { id: "1", name: "read_file", parameters: { path: "package.json", limit: 1 } },
+        Program.bash("2", "echo begun; sleep 100")
       )
     )
     await running.until((stdout) => /"externalId":"1".*\n/.test(stdout) && stdout.includes("begun"))
@@ -61,7 +59,7 @@ describe("journal", { timeout: 60_000 }, () => {
     using place = Program.temporary("unused", "")
     const journal = path.join(place.directory, "journal")
     await using running = new Program.Program(["run", "--json", "--journal", journal])
-    running.write(Program.lines(...[Program.bash("1", "echo begun; sleep 100")]))
+    running.write(Program.lines(Program.bash("1", "echo begun; sleep 100")))
     await running.until((stdout) => stdout.includes("begun"))
     await using following = new Program.Program(["journal", journal, "--follow"])
     await following.until((stdout) => /open .*started/.test(stdout))

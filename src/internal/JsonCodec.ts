@@ -22,16 +22,30 @@ type Issues = InvalidParameters["issues"]
 /** The one cast of erasure: the services of a tool's schemas are those of its layer. */
 export const codec = (schema: Schema.Top) => Schema.toCodecJson(schema) as unknown as Schema.Codec<unknown, unknown>
 
-/** What fails to encode does so with the issue, in text. */
-export const encoder = (schema: Schema.Top): ((value: unknown) => Effect.Effect<unknown, SchemaIssue.Issue>) => {
+/**
+ * What fails to encode does so with the issue, in text.
+ *
+ * @internal
+ */
+export interface Encoder {
+  (value: unknown): Effect.Effect<unknown, SchemaIssue.Issue>
+  /** What it does first, for whoever encodes many values: it makes nothing but the value. */
+  readonly plain?: PlainEncoder.Encode
+  /** What it does with the rest. */
+  readonly rest?: (value: unknown) => Effect.Effect<unknown, SchemaIssue.Issue>
+}
+
+/** @internal */
+export const encoder = (schema: Schema.Top): Encoder => {
   const json = codec(schema)
-  const encode = SchemaParser.encodeUnknownEffect(json)
+  const rest = SchemaParser.encodeUnknownEffect(json)
   const plain = PlainEncoder.make(json.ast)
-  if (plain === undefined) return encode
-  return (value) => {
+  if (plain === undefined) return rest
+  const encode = (value: unknown) => {
     const encoded = plain(value)
-    return encoded === undefined ? encode(value) : Exit.succeed(encoded)
+    return encoded === undefined ? rest(value) : Exit.succeed(encoded)
   }
+  return Object.assign(encode, { plain, rest })
 }
 
 /** @internal */

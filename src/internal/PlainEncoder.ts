@@ -7,8 +7,12 @@
  */
 import type * as SchemaAST from "effect/SchemaAST"
 
-/** Undefined for what only the codec can encode, or refuse. */
-type Encode = (value: unknown) => object | undefined
+/**
+ * Undefined for what only the codec can encode, or refuse.
+ *
+ * @internal
+ */
+export type Encode = (value: unknown) => object | undefined
 
 type Test = (value: unknown) => boolean
 

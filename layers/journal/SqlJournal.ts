@@ -127,7 +127,7 @@ export const make = (
           if (refused.length > 0) writer = (yield* timed(Entries.takeBack(sql, writer, refused))) ?? writer
           if (rows.length === 0) return new Map()
           const lost = yield* timed(keep(rows))
-          if (lost === undefined) return yield* takenForDead
+          if (lost === undefined) return yield* takenForDead()
           const callIds = [...new Set(rows.map(({ callId }) => callId))]
           followers.wake(callIds)
           // Whoever is not told looks by himself before long.
@@ -245,7 +245,7 @@ const unknown = (callId: string) =>
   new Journal.JournalError({ reason: "Unknown", detail: `no call ${callId} was accepted` })
 
 /** It has not noticed that its connection is lost. It will, and then takes another number. */
-const takenForDead = new Journal.JournalError({ reason: "Io", detail: "another process took this one for dead" })
+const takenForDead = () => new Journal.JournalError({ reason: "Io", detail: "another process took this one for dead" })
 
 const tooLate = (timeout: Duration.Duration) =>
   new Journal.JournalError({ reason: "Io", detail: `the database has not answered for ${Duration.format(timeout)}` })

@@ -176,7 +176,7 @@ export const make = (options: Options): Effect.Effect<GroupCommit, never, Scope.
         if (queue.length === 0) return
         const why = behind?.detail ?? "there was no time"
         yield* Effect.logWarning("journal: entries are lost", `${queue.length} of the last calls`, why)
-        for (const row of queue) answer(row, Exit.fail(hasEnded))
+        for (const row of queue) answer(row, Exit.fail(hasEnded()))
       })
     )
 
@@ -197,7 +197,7 @@ export const make = (options: Options): Effect.Effect<GroupCommit, never, Scope.
 
     const write: Journal.Service["write"] = (entry, durability) =>
       Effect.suspend(() => {
-        if (closed) return Exit.fail(hasEnded)
+        if (closed) return Exit.fail(hasEnded())
         const callId = Journal.callIdOf(entry)
         let call = calls.get(callId)
         if (entry._tag === "Accepted") {
@@ -238,7 +238,7 @@ const broken = (defect: unknown) =>
     Effect.fail(new Journal.JournalError({ reason: "Io", detail: "it is broken: see the log" }))
   )
 
-const hasEnded = new Journal.JournalError({ reason: "Closed", detail: "it has ended" })
+const hasEnded = () => new Journal.JournalError({ reason: "Closed", detail: "it has ended" })
 
 const noCall = (callId: string) =>
   new Journal.JournalError({

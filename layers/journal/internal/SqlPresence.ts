@@ -89,7 +89,7 @@ export const make = (options: Options): Effect.Effect<Presence, JournalError, Sc
       const pulse = Effect.forever(
         connection.query("SELECT 1").pipe(
           Effect.timeout(Duration.millis(pulseMs)),
-          Effect.catchTag("TimeoutError", () => Effect.fail(gone)),
+          Effect.catchTag("TimeoutError", () => Effect.fail(gone())),
           Effect.delay(Duration.millis(pulseMs))
         )
       )
@@ -164,7 +164,7 @@ export const make = (options: Options): Effect.Effect<Presence, JournalError, Sc
 const broken = (defect: unknown) =>
   Effect.as(Effect.logError("journal", defect), new JournalError({ reason: "Io", detail: "it is broken: see the log" }))
 
-const gone = new JournalError({ reason: "Io", detail: "the server does not answer" })
+const gone = () => new JournalError({ reason: "Io", detail: "the server does not answer" })
 
 /** One a line. */
 const payloadOf = (callIds: ReadonlyArray<string>): string => {

@@ -7,7 +7,8 @@
  *   results. A second one, before that is done, ends the program.
  * - What is typed at a terminal while a turn runs is said in it, after the results of the
  *   calls that run. Where a question is asked, it is the answer.
- * - The conversation is kept in a file, and taken up again with `--resume`.
+ * - The conversation is kept in a file, and taken up again with `--resume`. Calls that a crash left open are ended by
+ *   what their journal knows.
  *
  * @since 0.1.0
  */
@@ -20,6 +21,7 @@ import * as Schedule from "effect/Schedule"
 import * as Stdio from "effect/Stdio"
 import type * as Stream from "effect/Stream"
 import { CurrentClocks } from "../../src/Clocks.ts"
+import { Records } from "../../src/Journal.ts"
 import * as PlainText from "../../src/PlainText.ts"
 import { CurrentSession } from "../../src/Session.ts"
 import { text } from "../../src/ToolContent.ts"
@@ -27,6 +29,7 @@ import * as ToolStream from "../../src/ToolStream.ts"
 import * as Compaction from "../agent/Compaction.ts"
 import * as Conversation from "../agent/Conversation.ts"
 import type * as History from "../agent/History.ts"
+import * as Recall from "../agent/Recall.ts"
 import type { TurnResult } from "../agent/Turn.ts"
 import * as SessionFiles from "../node/SessionFiles.ts"
 import { Signals } from "../node/Signals.ts"
@@ -75,6 +78,24 @@ const folder = Effect.gen(function* () {
 }).pipe(Effect.orDie)
 
 /**
+ * Where the journal of the calls of each conversation is.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const journal = Effect.gen(function* () {
+  const path = yield* Path.Path
+  const kept = yield* folder
+  return (sessionId: string) => path.join(kept, `${sessionId}.journal`)
+})
+
+/** What is known of the calls that were open when the conversation was left. */
+const recall = Effect.gen(function* () {
+  const records = yield* Effect.serviceOption(Records)
+  return Option.isSome(records) ? yield* Effect.provideService(Recall.make, Records, records.value) : undefined
+}).pipe(Effect.catch((error) => Effect.as(Effect.logWarning(error.message), undefined)))
+
+/**
  * The conversation that is taken up again: the one with this id, or the last one of the workspace; undefined for a new one.
  *
  * @category constructors
@@ -118,7 +139,8 @@ export const run = Effect.fn("cli.agent")(function* <E, R>(options: Options<E, R
       compaction: Compaction.summarising({ contextTokens: options.contextTokens }),
       wakes: options.prompt === undefined,
       log: SessionFiles.open(kept, { sessionId: id, workspace }),
-      records: before
+      records: before,
+      recover: before.length === 0 ? undefined : yield* recall
     }),
     sampler
   )

@@ -99,7 +99,9 @@ type Options = Pick<
   "allow" | "plugins" | "sandbox" | "workspace" | "yes"
 > &
   Partial<Pick<Command.Command.Config.Infer<typeof options>, "inheritEnv">> &
-  Pick<Permitted.Options, "asksCaller"> & { readonly journal?: string | undefined }
+  Pick<Permitted.Options, "asksCaller"> & {
+    readonly journal?: string | ((sessionId: string) => string) | undefined
+  }
 
 /**
  * Builds what the options ask for and uses it. Whoever ends the program before it is built has started no call.
@@ -338,7 +340,8 @@ const agent = Command.make(
           : given.prompt === "-"
             ? { bytes: reading("stdin", stdin) }
             : { text: given.prompt }
-      return yield* withTools(given, Agent.run({ ...given, prompt }), (workspace) =>
+      const journal = yield* Agent.journal
+      return yield* withTools({ ...given, journal }, Agent.run({ ...given, prompt }), (workspace) =>
         Effect.provideService(Agent.session(given, workspace), Path.Path, path)
       )
     })

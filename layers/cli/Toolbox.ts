@@ -35,8 +35,8 @@ export const layer = (
     readonly inheritEnv?: boolean | undefined
     /** The session that is taken up again in the workspace. Default: a new one. */
     readonly session?: ((workspace: string) => Effect.Effect<string | undefined, UsageError>) | undefined
-    /** The folder of a journal of the calls. Default: none is kept. */
-    readonly journal?: string | undefined
+    /** The folder of a journal of the calls, or of those of a session. Default: none is kept. */
+    readonly journal?: string | ((sessionId: string) => string) | undefined
   }
 ) =>
   Layer.unwrap(
@@ -51,11 +51,11 @@ export const layer = (
         Layer.provide(Modes.layer),
         Layer.provide(Guards.layerWith({ permissions: false })),
         Layer.provideMerge(yield* withPlugins(tools, options.plugins)),
+        Layer.provideMerge(journalOf(options.journal)),
         // Below all of it: what a plugin does when it is loaded belongs to the session, too.
         Layer.provideMerge(
           Layer.mergeAll(Session.layer({ workspace, id }), Sandbox.layer(options.sandbox), yield* asking(options))
-        ),
-        Layer.provideMerge(journalIn(options.journal))
+        )
       )
     })
   )
@@ -65,6 +65,11 @@ const asking = Effect.fnUntraced(function* ({ asksCaller = false }: Pick<Permitt
   const { stdinIsTerminal } = yield* Stdio.Stdio
   return !asksCaller && (yield* stdinIsTerminal) ? Prompt.questions : Layer.empty
 })
+
+const journalOf = (journal: string | ((sessionId: string) => string) | undefined) =>
+  typeof journal === "function"
+    ? Layer.unwrap(Effect.map(Session.CurrentSession, ({ id }) => journalIn(journal(id))))
+    : journalIn(journal)
 
 /** Below the runtime, which writes to it. */
 const journalIn = (directory: string | undefined): Layer.Layer<never, UsageError> =>

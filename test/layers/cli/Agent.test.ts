@@ -31,7 +31,13 @@ beforeAll(async () => {
   mock.on({ userMessage: "write", hasToolResult: true }, { content: "So be it." })
   mock.on(
     { userMessage: "sleep", hasToolResult: false },
-    { content: "Sleeping.", toolCalls: [{ name: "bash", arguments: '{"command":"echo begun; sleep 100"}' }] }
+    {
+      content: "Sleeping.",
+      toolCalls: [
+        { name: "list_dir", arguments: "{}" },
+        { name: "bash", arguments: '{"command":"sleep 0.5; echo begun; sleep 100"}' }
+      ]
+    }
   )
   mock.on({ userMessage: "after" }, { content: "Awake." })
   mock.on(
@@ -56,7 +62,12 @@ const place = () => {
   })
   const sessions = () => {
     const folder = path.join(root, "state", "toolstream", "sessions")
-    return fs.existsSync(folder) ? fs.readdirSync(folder).map((name) => path.join(folder, name)) : []
+    return fs.existsSync(folder)
+      ? fs
+          .readdirSync(folder)
+          .filter((name) => name.endsWith(".jsonl"))
+          .map((name) => path.join(folder, name))
+      : []
   }
   return {
     workspace,
@@ -143,7 +154,7 @@ describe("toolstream agent", { timeout: 60_000 }, () => {
     remove()
   })
 
-  it("killed while a tool runs: the next one tells the model that the answer is lost (C123)", async () => {
+  it("killed while a tool runs: the next one tells the model what is known of each call (C123)", async () => {
     const { agent, remove, start } = place()
     await using program = start(["sleep", "--yes", "--json"])
     await program.until((stdout) => stdout.includes('"begun'))
@@ -155,7 +166,9 @@ describe("toolstream agent", { timeout: 60_000 }, () => {
     const { body } = mock.getLastRequest() ?? {}
     const { messages } = body as { readonly messages: ReadonlyArray<object> }
     assert.deepStrictEqual(WireRules.journal(messages), [])
-    assert.include(JSON.stringify(messages), "The answer was lost")
+    const [listed, slept] = messages.flatMap((message) => ("tool_call_id" in message ? [JSON.stringify(message)] : []))
+    assert.include(listed, "a.txt", "what had ended is known")
+    assert.include(slept, "The answer was lost", "what had begun may have been executed")
     remove()
   })
 

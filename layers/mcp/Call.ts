@@ -17,11 +17,9 @@ import * as Effect from "effect/Effect"
 import * as McpSchema from "effect/ai/McpSchema"
 import type * as McpServer from "effect/ai/McpServer"
 import * as Option from "effect/Option"
-import { type Clocks, CurrentClocks } from "../../src/Clocks.ts"
 import { type Ask, Permission } from "../../src/Permission.ts"
-import * as ProgressPolicy from "../../src/ProgressPolicy.ts"
 import { Questions } from "../../src/Questions.ts"
-import { CurrentSession } from "../../src/Session.ts"
+import { CurrentSession, type Session } from "../../src/Session.ts"
 import * as ToolCall from "../../src/ToolCall.ts"
 import type { ToolError } from "../../src/ToolError.ts"
 import type { ToolRuntime } from "../../src/ToolRuntime.ts"
@@ -76,8 +74,8 @@ export interface Options {
   readonly seals: Continuation.Seals
   /** Who permits in the client's name; undefined if it is not asked. */
   readonly permission: ((client: Client.Client) => Ask) | undefined
-  readonly progress: ProgressPolicy.ProgressPolicy
-  readonly clocks: Clocks
+  /** Of every call: its progress policy, its clocks. */
+  readonly references: Context.Context<never>
 }
 
 type Outcome = McpSchema.CallToolResult | McpSchema.InputRequired
@@ -88,108 +86,152 @@ const askedFirst = "the client was asked, and makes the call again with its answ
  * @category running
  * @since 0.1.0
  */
-export const run = Effect.fnUntraced(function* (
-  { clocks, permission, progress, runtime, seals, server }: Options,
-  { inBatch, session }: Connection,
+export const run = (
+  options: Options,
+  connection: Connection,
   name: string,
   parameters: unknown
-): Effect.fn.Return<Outcome, McpSchema.InvalidParams, McpSchema.McpRequestContext> {
-  const context = yield* Effect.context<McpSchema.McpRequestContext>()
-  const request = Context.get(context, McpSchema.McpRequestContext)
-  const id = Context.get(context, CurrentRequestId)
-  const standIn = Context.get(context, CurrentStandIn)
-  const before = yield* continued(seals, request, name)
-  const made = yield* Effect.provideService(
-    ToolCall.make({ name, parameters, ...(id === undefined ? {} : { externalId: String(id) }) }),
-    CurrentSession,
-    session
-  )
-  const call = standIn === undefined ? made : yield* standIn.accepted(made)
-
-  /** What ended the call: its question. */
-  let question: { readonly questions: Client.Questions; readonly state: string | undefined } | undefined
-  const reverse = Context.getOption(context, McpSchema.McpServerClient)
-  const client: Client.Client = {
-    protocolVersion: request.protocolVersion,
-    capabilities: request.clientCapabilities,
-    answers: before.answers,
-    state: before.state,
-    ask: (questions, state) =>
-      Effect.suspend(() => {
-        const known = Object.keys(questions).every((key) => Object.hasOwn(before.answers, key))
-        if (known) return Effect.succeed(before.answers)
-        if (Option.isSome(reverse)) return Client.askDirectly(reverse.value.getClient, questions)
-        const asked = standIn?.ask(questions)
-        if (asked !== undefined) return asked
-        question ??= { questions, state }
-        return Effect.andThen(Effect.forkDetach(runtime.cancel(call.callId, askedFirst)), Effect.never)
-      }),
-    log: (level, data) =>
-      Effect.provideContext(server.notifications["notifications/message"]({ level, data }), context).pipe(Effect.ignore)
-  }
-
-  const token = request.requestMetadata?.["progressToken"]
-  const tells = typeof token === "string" || typeof token === "number"
-  const shown = new Progress()
-  const tell = (value: unknown) => {
-    const next = shown.next(value)
-    return standIn?.progress(next.message) === true || !tells
-      ? Effect.void
-      : Effect.ignore(server.notifications["notifications/progress"]({ progressToken: token, ...next }))
-  }
-  const references = Context.make(CurrentSession, session).pipe(
-    Context.add(Client.CurrentClient, client),
-    Context.add(ProgressPolicy.CurrentProgressPolicy, progress),
-    Context.add(CurrentClocks, clocks),
-    Context.add(Questions, Elicitation.question(client)),
-    permission === undefined ? (context) => context : Context.add(Permission, permission(client))
-  )
-  const result = yield* inBatch((batch) => {
-    const stream = batch.dispatch(call)
-    return tells || standIn !== undefined
-      ? ToolStream.runForEachArray(stream, Effect.forEach(tell, { discard: true }))
-      : ToolStream.runResult(stream)
-  }).pipe(
-    Effect.provideContext(references),
-    Effect.match({
-      onSuccess: (result) => Forms.resultOf(result, request.protocolVersion),
-      onFailure: (error) => error
-    })
-  )
-  if (result instanceof McpSchema.CallToolResult) return result
-  return question === undefined
-    ? yield* failed(result, request.protocolVersion)
-    : new McpSchema.InputRequired({
-        inputRequests: question.questions,
-        requestState: yield* seals.seal({
-          tool: name,
-          answers: before.answers,
-          ...(question.state === undefined ? {} : { state: question.state })
-        })
-      })
-})
-
-const failed = (error: ToolError, revision: string): Effect.Effect<McpSchema.CallToolResult> => {
-  const result = Effect.succeed(Forms.failureOf(error, revision))
-  return error.reason._tag === "ToolDefect" ? Effect.andThen(Effect.logError(error.message), result) : result
-}
+): Effect.Effect<Outcome, McpSchema.InvalidParams, McpSchema.McpRequestContext> =>
+  Effect.withFiber((fiber) => {
+    const context = fiber.context as Context.Context<McpSchema.McpRequestContext>
+    const { inputResponses = {}, requestState } = Context.get(context, McpSchema.McpRequestContext)
+    const begin = (before: Before) => new Request(options, context, name, before).run(connection, parameters)
+    return requestState === undefined
+      ? begin({ answers: inputResponses, state: undefined })
+      : Effect.flatMap(opened(options.seals, name, requestState), ({ answers, state }) =>
+          begin({ answers: { ...answers, ...inputResponses }, state })
+        )
+  })
 
 interface Before {
   readonly answers: Client.Answers
   readonly state: string | undefined
 }
 
-/** What the earlier rounds of the call left with the client, and what it adds to that. */
-const continued = (
+/** What the earlier rounds of the call left with the client. */
+const opened = (
   seals: Continuation.Seals,
-  { inputResponses = {}, requestState }: McpSchema.McpRequestContext["Service"],
-  tool: string
+  tool: string,
+  requestState: string
 ): Effect.Effect<Before, McpSchema.InvalidParams> =>
-  requestState === undefined
-    ? Effect.succeed({ answers: inputResponses, state: undefined })
-    : Effect.flatMap(seals.open(tool, requestState), (opened) =>
-        Option.match(opened, {
-          onNone: () => Effect.fail(new McpSchema.InvalidParams({ message: "Invalid requestState" })),
-          onSome: ({ answers, state }) => Effect.succeed({ answers: { ...answers, ...inputResponses }, state })
-        })
-      )
+  Effect.flatMap(seals.open(tool, requestState), (opened) =>
+    Option.match(opened, {
+      onNone: () => Effect.fail(new McpSchema.InvalidParams({ message: "Invalid requestState" })),
+      onSome: ({ answers, state }) => Effect.succeed({ answers, state })
+    })
+  )
+
+/** One request, and its client as tools see it. */
+class Request implements Client.Client {
+  private readonly options: Options
+  private readonly context: Context.Context<McpSchema.McpRequestContext>
+  private readonly request: McpSchema.McpRequestContext["Service"]
+  private readonly name: string
+  private readonly standIn: StandIn | undefined
+  private readonly token: unknown
+  private readonly shown = new Progress()
+  private callId = ""
+  /** What ended the call: its question. */
+  private question: { readonly questions: Client.Questions; readonly state: string | undefined } | undefined
+  readonly answers: Client.Answers
+  readonly state: string | undefined
+
+  constructor(
+    options: Options,
+    context: Context.Context<McpSchema.McpRequestContext>,
+    name: string,
+    { answers, state }: Before
+  ) {
+    this.options = options
+    this.context = context
+    this.name = name
+    this.answers = answers
+    this.state = state
+    this.request = Context.get(context, McpSchema.McpRequestContext)
+    this.standIn = Context.get(context, CurrentStandIn)
+    this.token = this.request.requestMetadata?.["progressToken"]
+  }
+
+  get protocolVersion() {
+    return this.request.protocolVersion
+  }
+
+  get capabilities() {
+    return this.request.clientCapabilities
+  }
+
+  run({ inBatch, session }: Connection, parameters: unknown): Effect.Effect<Outcome> {
+    const { name, standIn } = this
+    const id = Context.get(this.context, CurrentRequestId)
+    const made = ToolCall.make(id === undefined ? { name, parameters } : { name, parameters, externalId: String(id) })
+    const accepted = standIn === undefined ? made : Effect.flatMap(made, standIn.accepted)
+    const dispatched = Effect.flatMap(accepted, (call) => {
+      this.callId = call.callId
+      return inBatch((batch) => {
+        const stream = batch.dispatch(call)
+        return isToken(this.token) || standIn !== undefined
+          ? ToolStream.runForEachArray(stream, Effect.forEach(this.tell, { discard: true }))
+          : ToolStream.runResult(stream)
+      })
+    })
+    const references = this.references(session)
+    return Effect.matchEffect(Effect.provideContext(dispatched, references), {
+      onSuccess: (result) => Effect.succeed(Forms.resultOf(result, this.protocolVersion)),
+      onFailure: (error) => this.failed(error)
+    })
+  }
+
+  /** What the call sees of where it comes from. */
+  private references(session: Session): Context.Context<never> {
+    const { permission, references } = this.options
+    const context = references.pipe(Context.add(CurrentSession, session), Context.add(Client.CurrentClient, this))
+    // Both ask by the same forms.
+    if (!Client.showsForms(this.capabilities)) {
+      return permission === undefined ? context : Context.add(context, Permission, permission(this))
+    }
+    const asking = Context.add(context, Questions, Elicitation.question(this))
+    return permission === undefined ? asking : Context.add(asking, Permission, permission(this))
+  }
+
+  readonly ask = (questions: Client.Questions, state?: string): Effect.Effect<Client.Answers, Client.NotAnswered> =>
+    Effect.suspend(() => {
+      if (Object.keys(questions).every((key) => Object.hasOwn(this.answers, key))) return Effect.succeed(this.answers)
+      const reverse = Context.getOption(this.context, McpSchema.McpServerClient)
+      if (Option.isSome(reverse)) return Client.askDirectly(reverse.value.getClient, questions)
+      const asked = this.standIn?.ask(questions)
+      if (asked !== undefined) return asked
+      this.question ??= { questions, state }
+      return Effect.andThen(Effect.forkDetach(this.options.runtime.cancel(this.callId, askedFirst)), Effect.never)
+    })
+
+  readonly log = (level: McpSchema.LoggingLevel, data: unknown): Effect.Effect<void> =>
+    this.options.server.notifications["notifications/message"]({ level, data }).pipe(
+      Effect.provideContext(this.context),
+      Effect.ignore
+    )
+
+  private readonly tell = (value: unknown): Effect.Effect<void> => {
+    const { standIn, token } = this
+    const next = this.shown.next(value)
+    return standIn?.progress(next.message) === true || !isToken(token)
+      ? Effect.void
+      : Effect.ignore(this.options.server.notifications["notifications/progress"]({ progressToken: token, ...next }))
+  }
+
+  private failed(error: ToolError): Effect.Effect<Outcome> {
+    const { question } = this
+    if (question !== undefined) {
+      const { questions: inputRequests, state } = question
+      const sealed = this.options.seals.seal({
+        tool: this.name,
+        answers: this.answers,
+        ...(state === undefined ? {} : { state })
+      })
+      return Effect.map(sealed, (requestState) => new McpSchema.InputRequired({ inputRequests, requestState }))
+    }
+    const result = Effect.succeed(Forms.failureOf(error, this.protocolVersion))
+    return error.reason._tag === "ToolDefect" ? Effect.andThen(Effect.logError(error.message), result) : result
+  }
+}
+
+const isToken = (token: unknown): token is string | number => typeof token === "string" || typeof token === "number"

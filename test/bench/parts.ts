@@ -4,6 +4,7 @@
  */
 import * as Call from "./call.ts"
 import * as Files from "./files.ts"
+import * as Mcp from "./mcp.ts"
 import * as Monitor from "./monitor.ts"
 import * as Process from "./process.ts"
 import * as Progress from "./progress.ts"
@@ -19,6 +20,7 @@ export interface Part {
 export const parts: Readonly<Record<string, Part>> = {
   call: Call,
   files: Files,
+  mcp: Mcp,
   monitor: Monitor,
   process: Process,
   progress: Progress,

@@ -1,0 +1,128 @@
+/**
+ * A call over MCP, `{ text }` in and `{ text }` out: from the client's request to its response, as JSON-RPC text in
+ * memory. Ours is minted, looked up, decoded, run and encoded by the runtime; the bare handler does nothing of that, and is
+ * what effect's server itself costs.
+ */
+import { Client as SdkClient } from "@modelcontextprotocol/sdk/client/index.js"
+import { InMemoryTransport } from "@modelcontextprotocol/sdk/inMemory.js"
+import { Server as SdkServer } from "@modelcontextprotocol/sdk/server/index.js"
+import { CallToolRequestSchema } from "@modelcontextprotocol/sdk/types.js"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as McpProtocol from "effect/ai/McpProtocol"
+import * as McpSchema from "effect/ai/McpSchema"
+import * as McpServer from "effect/ai/McpServer"
+import * as McpTest from "effect/ai/McpTest"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Connections from "../../layers/mcp/Connections.ts"
+import * as Revisions from "../../layers/mcp/Revisions.ts"
+import * as Tools from "../../layers/mcp/Tools.ts"
+import * as Tool from "../../src/Tool.ts"
+import * as ToolRegistry from "../../src/ToolRegistry.ts"
+import * as ToolRuntime from "../../src/ToolRuntime.ts"
+import { compare, type Comparison, type Contender, race } from "./race.ts"
+
+const adapter = "our adapter"
+const bare = "effect's bare addTool handler"
+const sdk = "the official SDK's server and client, in memory"
+
+const unit = "ns/call"
+export const comparisons: ReadonlyArray<Comparison> = [
+  { id: "mcp.call.vs-bare-handler", ours: adapter, theirs: bare, unit, floor: 1 / 1.15 },
+  { id: "mcp.call.vs-sdk", ours: adapter, theirs: sdk, unit, floor: null }
+]
+
+const text = "Hello."
+
+class Echo extends Tool.Service<Echo>()("echo", {
+  description: "Gives back the text.",
+  parameters: { text: Schema.String },
+  success: Schema.Struct({ text: Schema.String })
+}) {}
+
+const live = Connections.layerOne.pipe(
+  Layer.provideMerge(ToolRuntime.layerWith()),
+  Layer.provideMerge(ToolRegistry.layer(Echo)),
+  Layer.provide(Echo.toLayer(({ text }) => Effect.succeed({ text })))
+)
+
+const handler = Layer.effectDiscard(
+  Effect.flatMap(McpServer.McpServer, ({ addTool }) =>
+    addTool({
+      tool: new McpSchema.Tool({
+        name: "echo",
+        description: "Gives back the text.",
+        inputSchema: { type: "object", properties: { text: { type: "string" } }, required: ["text"] }
+      }),
+      annotations: Context.empty(),
+      handle: ({ text }: { readonly text: string }) =>
+        Effect.sync(
+          () =>
+            new McpSchema.CallToolResult({
+              content: [{ type: "text", text: JSON.stringify({ text }) }],
+              structuredContent: { text },
+              isError: false
+            })
+        )
+    })
+  )
+)
+
+const check = (result: { readonly structuredContent?: unknown }) => {
+  const { structuredContent } = result
+  if ((structuredContent as { readonly text?: unknown } | undefined)?.text !== text)
+    throw new Error(`got ${JSON.stringify(result)}`)
+}
+
+const request = { name: "echo", arguments: { text } }
+
+const official = async (): Promise<Contender> => {
+  const server = new SdkServer({ name: "bench", version: "1" }, { capabilities: { tools: {} } })
+  server.setRequestHandler(CallToolRequestSchema, ({ params }) => {
+    const echoed = { text: String(params.arguments?.["text"]) }
+    return { content: [{ type: "text", text: JSON.stringify(echoed) }], structuredContent: echoed, isError: false }
+  })
+  const client = new SdkClient({ name: "bench", version: "1" })
+  const [ours, theirs] = InMemoryTransport.createLinkedPair()
+  await Promise.all([server.connect(theirs), client.connect(ours)])
+  return {
+    name: sdk,
+    run: async (n) => {
+      let result = {}
+      for (let i = 0; i < n; i++) result = await client.callTool(request)
+      check(result)
+    }
+  }
+}
+
+export const measure = (rounds: number) =>
+  Effect.gen(function* () {
+    const { protocols } = yield* Revisions.make(yield* ToolRegistry.ToolRegistry, yield* Connections.Connections)
+    const run = Effect.runPromiseWith(yield* Effect.context())
+    /** The calls follow each other in one fiber: what starts and ends that fiber is no part of a call. */
+    const contender = (name: string, { callTool }: McpTest.Client): Contender => ({
+      name,
+      run: (n) =>
+        run(
+          Effect.suspend(() => {
+            let i = 0
+            let result = {}
+            return Effect.andThen(
+              Effect.whileLoop({
+                while: () => i++ < n,
+                body: () => callTool(request),
+                step: (value) => (result = value)
+              }),
+              Effect.sync(() => check(result))
+            )
+          })
+        )
+    })
+    const protocolVersion = "2025-11-25"
+    const ours = contender(adapter, yield* McpTest.makeClient(Tools.layer({}), { protocols, protocolVersion }))
+    const theirs = contender(bare, yield* McpTest.makeClient(handler, { protocols: [McpProtocol.v2025_11_25] }))
+    return yield* Effect.promise(async () =>
+      compare(await race([ours, theirs, await official()], { rounds }), comparisons)
+    )
+  }).pipe(Effect.provide(live), Effect.scoped, Effect.runPromise)

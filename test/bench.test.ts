@@ -69,6 +69,8 @@ describe("bench", () => {
       "read_file.line-1m.vs-sed",
       "apply_patch.500.vs-loop",
       "apply_patch.500.vs-git",
+      "mcp.call.vs-bare-handler",
+      "mcp.call.vs-sdk",
       "monitor.lines.vs-split",
       "process.bash-1gib.vs-data",
       "process.bash-1gib.growth",

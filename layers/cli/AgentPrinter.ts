@@ -5,9 +5,10 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import * as PlainText from "../../src/PlainText.ts"
 import type { Terminal } from "../../src/ToolEvent.ts"
-import type { SamplerError } from "../agent/SamplerError.ts"
+import { SamplerError } from "../agent/SamplerError.ts"
 import * as Turn from "../agent/Turn.ts"
 import type { OutputClosed, StandardStreams } from "../node/StandardStreams.ts"
 import { LiveText } from "./LiveText.ts"
@@ -31,6 +32,8 @@ export interface AgentPrinter {
  */
 export type Make = (streams: StandardStreams["Service"]) => AgentPrinter
 
+const encodeError = Schema.encodeSync(SamplerError)
+
 /**
  * One JSON object a line: the events, and after each turn `Ended` with its result, or `Failed` with the error.
  *
@@ -42,7 +45,7 @@ export const json: Make = ({ write }) => {
   return {
     events: (events) => write(events.map((event) => line(Turn.toJson(event))).join("")),
     ended: (result) => write(line({ _tag: "Ended", result })),
-    failed: ({ message, provider, reason }) => write(line({ _tag: "Failed", error: { provider, message, reason } }))
+    failed: (error) => write(line({ _tag: "Failed", error: encodeError(error) }))
   }
 }
 

@@ -23,7 +23,6 @@ import type * as Stream from "effect/Stream"
 import { CurrentClocks } from "../../src/Clocks.ts"
 import { Records } from "../../src/Journal.ts"
 import * as PlainText from "../../src/PlainText.ts"
-import { coalesceAsDeclared, CurrentProgressPolicy } from "../../src/ProgressPolicy.ts"
 import { CurrentSession } from "../../src/Session.ts"
 import { text } from "../../src/ToolContent.ts"
 import * as ToolStream from "../../src/ToolStream.ts"
@@ -165,8 +164,6 @@ export const run = Effect.fn("cli.agent")(function* <E, R>(options: Options<E, R
     })
   ).pipe(
     Effect.provideService(CurrentClocks, options.timeout === undefined ? {} : { total: options.timeout }),
-    // A person who reads slowly reads the same text.
-    Effect.provideService(CurrentProgressPolicy, options.json ? undefined : coalesceAsDeclared),
     Effect.catchTag("SamplerError", (error) => Effect.as(printer.failed(error), undefined))
   )
 
@@ -187,6 +184,8 @@ export const run = Effect.fn("cli.agent")(function* <E, R>(options: Options<E, R
         `Ctrl-C stops a turn, Ctrl-D ends the conversation.\n${lastOf(yield* conversation.history)}`
     )
   }
+  // What was waiting for an answer when it was left gets one.
+  if (before.length > 0) yield* turn
   for (;;) {
     if (interactive) yield* streams.talk("\n> ")
     const next = yield* Effect.raceFirst(

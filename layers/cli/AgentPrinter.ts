@@ -5,10 +5,9 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import * as PlainText from "../../src/PlainText.ts"
 import type { Terminal } from "../../src/ToolEvent.ts"
-import { SamplerError } from "../agent/SamplerError.ts"
+import type { SamplerError } from "../agent/SamplerError.ts"
 import * as Turn from "../agent/Turn.ts"
 import type { OutputClosed, StandardStreams } from "../node/StandardStreams.ts"
 import { LiveText } from "./LiveText.ts"
@@ -32,8 +31,6 @@ export interface AgentPrinter {
  */
 export type Make = (streams: StandardStreams["Service"]) => AgentPrinter
 
-const encodeError = Schema.encodeSync(SamplerError)
-
 /**
  * One JSON object a line: the events, and after each turn `Ended` with its result, or `Failed` with the error.
  *
@@ -45,7 +42,7 @@ export const json: Make = ({ write }) => {
   return {
     events: (events) => write(events.map((event) => line(Turn.toJson(event))).join("")),
     ended: (result) => write(line({ _tag: "Ended", result })),
-    failed: (error) => write(line({ _tag: "Failed", error: encodeError(error) }))
+    failed: ({ message, provider, reason }) => write(line({ _tag: "Failed", error: { provider, message, reason } }))
   }
 }
 

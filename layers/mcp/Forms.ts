@@ -37,8 +37,9 @@ export const errorKey = "toolstream/error"
  * @category converting
  * @since 0.1.0
  */
-export const toolOf = (listed: ListedTool, icons?: ReadonlyArray<McpSchema.Icon>): McpSchema.Tool => {
+export const toolOf = (listed: ListedTool): McpSchema.Tool => {
   const { annotations, ...tool } = toolSchema(listed, "mcp")
+  const icons = listed.icons?.map((icon) => new McpSchema.Icon(icon))
   return new McpSchema.Tool({
     ...tool,
     annotations: McpSchema.ToolAnnotations.make({ title: listed.title, ...annotations }),

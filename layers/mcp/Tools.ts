@@ -42,7 +42,8 @@ export interface Options {
  * **Details**
  *
  * A server cannot forget a tool: one that was removed is no longer listed, and calls of
- * it are refused as those of an unknown tool.
+ * it are refused as those of an unknown tool. So are calls of a tool that the server's own
+ * session is not shown.
  *
  * @category layers
  * @since 0.1.0

@@ -187,10 +187,6 @@ describe("toolstream agent", { timeout: 60_000 }, () => {
     assert.strictEqual(status, 1)
     assert.strictEqual(stdout, "")
     assert.match(stderr, /✗ anthropic: not authorized: bad key \(the key\)/)
-    const json = await agent(["refuse", "--json"])
-    const { error } = linesOf(json.stdout).at(-1) as unknown as { readonly error: { readonly reason: object } }
-    assert.deepInclude(error.reason, { _tag: "NotAuthorized" })
-    assert.notInclude(json.stdout, key)
     remove()
   })
 

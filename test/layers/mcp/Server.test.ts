@@ -5,6 +5,7 @@ import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import * as ErasedTool from "../../../src/ErasedTool.ts"
 import * as TestClock from "effect/testing/TestClock"
+import type * as Journal from "../../../src/Journal.ts"
 import * as Tool from "../../../src/Tool.ts"
 import * as ToolStream from "../../../src/ToolStream.ts"
 import { deaf, emitThenHang, erased, runtime, succeeds } from "../../Harness.ts"
@@ -29,6 +30,7 @@ class Picture extends Tool.Service<Picture>()("picture", {
   parameters: {},
   success: Schema.String,
   hints: { readOnly: true, openWorld: false },
+  icons: [{ src: "data:image/png;base64,aGVsbG8=", sizes: ["48x48"] }],
   toContent: () => [
     { type: "text", text: "See:" },
     { type: "image", data: "aGVsbG8=", mimeType: "image/png" },
@@ -48,6 +50,7 @@ describe("a server on lines", () => {
         name: "picture",
         title: "Picture!",
         description: "A picture, and where it is.",
+        icons: [{ src: "data:image/png;base64,aGVsbG8=", sizes: ["48x48"] }],
         inputSchema: { type: "object", properties: {}, additionalProperties: false },
         annotations: {
           title: "Picture!",
@@ -75,6 +78,46 @@ describe("a server on lines", () => {
       yield* ask(hello())
       const older = yield* ask(call(2, "picture"))
       assert.deepStrictEqual(older.response.result, { content, isError: false })
+    })
+  )
+
+  it.effect("older revisions are told of what they have no words for", () =>
+    Effect.gen(function* () {
+      const built = yield* runtime({ picture })
+      for (const [revision, link] of [
+        ["2025-06-18", "resource_link"],
+        ["2025-03-26", "text"],
+        ["2024-11-05", "text"]
+      ] as const) {
+        const { ask } = yield* lines(built)
+        yield* ask(hello(revision))
+        const { content } = (yield* ask(call(1, "picture"))).response.result as {
+          readonly content: ReadonlyArray<{ readonly type: string }>
+        }
+        assert.deepStrictEqual(
+          content.map(({ type }) => type),
+          ["text", "image", link]
+        )
+      }
+    })
+  )
+
+  it.effect("the id of a request is the externalId of its call; descriptions are those of the session, now", () =>
+    Effect.gen(function* () {
+      const journal: Array<Journal.Entry> = []
+      let asked = 0
+      const described = { ...erased("t", succeeds), describe: Effect.sync(() => `asked ${++asked}`) }
+      const { ask } = yield* lines(yield* runtime({ t: described }, { journal }))
+      yield* ask(hello())
+      yield* ask(call("seven", "t"))
+      yield* ask(call(8, "t"))
+      assert.deepStrictEqual(
+        journal.flatMap((entry) => (entry._tag === "Accepted" ? [entry.call.externalId] : [])),
+        ["seven", "8"]
+      )
+      const { response } = yield* ask({ id: 9, method: "tools/list" })
+      const [tool] = response.result!["tools"] as ReadonlyArray<{ readonly description: string }>
+      assert.strictEqual(tool?.description, `asked ${asked}`)
     })
   )
 
@@ -181,7 +224,7 @@ describe("a server on lines", () => {
     const more = revision === "2026-07-28" ? meta() : {}
     it.effect(`${revision}: a cancelled request ends its call, and has no response`, () =>
       Effect.gen(function* () {
-        const journal: Array<Parameters<typeof String>[0]> = []
+        const journal: Array<Journal.Entry> = []
         const built = yield* runtime({ hangs: emitThenHang, t: succeeds }, { journal })
         const { ask, send } = yield* lines(built)
         if (revision === "2025-11-25") yield* ask(hello())

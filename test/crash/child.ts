@@ -10,6 +10,7 @@ import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as fs from "node:fs"
+import { flushCompileCache } from "node:module"
 import * as Recovery from "../../layers/journal/Recovery.ts"
 import * as Permissions from "../../layers/Permissions.ts"
 import * as Grants from "../../layers/permissions/Grants.ts"
@@ -31,6 +32,9 @@ export interface Arguments {
   readonly seed: number
   readonly atOnce: number
 }
+
+// What is killed writes it no more, and the next compiles everything anew.
+flushCompileCache()
 
 const { atOnce, effects, place, seed }: Arguments = JSON.parse(process.argv[2]!)
 

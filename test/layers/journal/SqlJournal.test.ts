@@ -264,27 +264,28 @@ describe.skipIf(PostgresServer.absent)("SqlJournal (with Debian's package postgr
         const server = yield* Server
         const schema = yield* fresh
         const sql = yield* outsider(schema)
-        // What was written before a cut arrives, and its answer does not.
-        let uncut = Infinity
-        const next = () => void (uncut = 1 + Math.floor(Math.random() * 25))
+        // What was sent before a cut arrives, and its answer does not: after every fourth batch that accepts calls, and
+        // now and then anywhere.
+        let cutting = false
+        let batches = 0
         const stream = () => {
           const socket = net.connect({ path: `${server.folder}/.s.PGSQL.${PostgresServer.port}` })
           const write = socket.write.bind(socket)
           socket.write = (...args: ReadonlyArray<unknown>) => {
             const done = Reflect.apply(write, socket, args) as boolean
-            if (--uncut > 0) return done
-            next()
-            socket.destroy()
+            const accepts = Buffer.from(args[0] as Uint8Array).includes('"_tag":"Accepted"')
+            if (cutting && (accepts ? ++batches % 4 === 0 : Math.random() < 0.04)) socket.destroy()
             return done
           }
           return socket
         }
         const journal = yield* opened(schema, {}, { ...server.config(schema), stream })
-        next()
+        cutting = true
         const taken: Array<string> = []
         const refused: Array<string> = []
         const told = (entry: Journal.Entry) =>
           Effect.map(Effect.exit(journal.write(entry, "durable")), (exit) => {
+            assert.notInclude(String(exit), "broken")
             const list = Exit.isSuccess(exit) ? taken : refused
             list.push(`${entry._tag} ${entry._tag === "Accepted" ? entry.call.callId : entry.callId}`)
             return Exit.isSuccess(exit)
@@ -300,7 +301,7 @@ describe.skipIf(PostgresServer.absent)("SqlJournal (with Debian's package postgr
             }),
           { concurrency: 5, discard: true }
         )
-        uncut = Infinity
+        cutting = false
         yield* eventually(journal.write(accepted("last"), "durable"))
         const rows = yield* sql.unsafe<{ readonly entry: string }>(
           "SELECT tag || ' ' || call_id AS entry FROM toolstream_entries WHERE tag <> 'Decoded' ORDER BY call_id, n"

@@ -199,6 +199,41 @@ describe("cancel", () => {
     }).pipe(scoped)
   )
 
+  it.effect("it waits for the terminals of the calls: of one that is deaf until it ends", () =>
+    Effect.gen(function* () {
+      const { conversation, say } = yield* begin([script(call("deaf", "x"))])
+      const fiber = yield* Effect.forkChild(say("go"), { startImmediately: true })
+      yield* TestClock.adjust(1)
+      const cancelled = yield* Effect.forkChild(conversation.cancel("now"), { startImmediately: true })
+      yield* Effect.yieldNow
+      assert.isUndefined(cancelled.pollUnsafe(), "the call still runs")
+      yield* TestClock.adjust(2)
+      assert.isTrue(yield* Fiber.join(cancelled))
+      assert.strictEqual((yield* Fiber.join(fiber)).stop._tag, "Cancelled")
+    }).pipe(scoped)
+  )
+
+  it.effect("a reader that leaves before the calls began has none executed, and each has its result", () =>
+    Effect.gen(function* () {
+      const { calls, conversation, world } = yield* begin([script(call("succeed", "x"), call("succeed", "y"))])
+      const reached = yield* Deferred.make<void>()
+      yield* conversation.say([text("go")])
+      const slow = ToolStream.runForEachArray(conversation.turn, (events) =>
+        events.some(({ _tag }) => _tag === "Replied")
+          ? Effect.andThen(Deferred.succeed(reached, undefined), Effect.never)
+          : Effect.void
+      )
+      const fiber = yield* Effect.forkChild(slow, { startImmediately: true })
+      yield* Deferred.await(reached)
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual([...world.started], [])
+      assert.deepStrictEqual(
+        (yield* calls).map(({ result }) => JSON.stringify(result).includes("It was not executed.")),
+        [true, true]
+      )
+    }).pipe(scoped)
+  )
+
   it.effect("it returns when the calls have their terminals, though nobody reads the turn", () =>
     Effect.gen(function* () {
       const { calls, conversation } = yield* begin([script(call("hang", "x"))])

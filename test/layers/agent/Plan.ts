@@ -66,7 +66,9 @@ export const Plan = Schema.Struct({
     Schema.TaggedStruct("Cancel", { at }),
     Schema.TaggedStruct("Leave", { at })
   ]),
-  wakes: Schema.Boolean
+  wakes: Schema.Boolean,
+  /** How long the reader takes over what it reads, in ms. */
+  pace: Schema.Literals([0, 0, 1])
 })
 export type Plan = typeof Plan.Type
 

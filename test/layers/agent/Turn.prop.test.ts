@@ -229,7 +229,12 @@ const check = (plan: Plan.Plan) =>
       world.ending = false
       const events: Array<TurnEvent> = []
       yield* conversation.say([text(prompt)])
-      const run = ToolStream.runForEachArray(conversation.turn, (some) => Effect.sync(() => void events.push(...some)))
+      const run = ToolStream.runForEachArray(conversation.turn, (some) =>
+        Effect.andThen(
+          Effect.sync(() => void events.push(...some)),
+          plan.pace === 0 ? Effect.void : Effect.sleep(plan.pace)
+        )
+      )
       const fiber = yield* Effect.forkChild(run, { startImmediately: true })
       for (let now = 1; now <= patience + 40 && fiber.pollUnsafe() === undefined; now++) {
         yield* TestClock.adjust(1)

@@ -198,8 +198,10 @@ export const run = Effect.fn("cli.agent")(function* <E, R>(options: Options<E, R
       ),
       Effect.as(signals.first, { _tag: "Ended" as const })
     )
-    if (next._tag === "Over") return ExitStatus.succeeded
-    if (next._tag === "Ended") return ExitStatus.interrupted
+    if (next._tag !== "Line" && next._tag !== "Woken") {
+      if (interactive) yield* streams.talk("\n")
+      return next._tag === "Over" ? ExitStatus.succeeded : ExitStatus.interrupted
+    }
     if (next._tag === "Line") {
       if (next.line.trim() === "") continue
       yield* conversation.say([text(next.line)])

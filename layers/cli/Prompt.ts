@@ -158,8 +158,11 @@ const showQuestion = ({ call, options, text }: Questions.Question): string =>
     options.length === 0 ? "  Your answer: " : "  A number, or an answer in words: "
   ].join("\n")
 
+/** UTF-16 code units of an id that somebody gave to know it again. Those that providers make are longer, and say nothing. */
+const maxId = 16
+
 const idOf = ({ externalId }: Question["call"]): string =>
-  externalId === undefined ? "" : `${PlainText.makeLine(externalId)} `
+  externalId === undefined || externalId.length > maxId ? "" : `${PlainText.makeLine(externalId)} `
 
 const bounded = (text: string): ReadonlyArray<string> => {
   const lines = text.split("\n")

@@ -199,6 +199,23 @@ describe("cancel", () => {
     }).pipe(scoped)
   )
 
+  it.effect(
+    "while the model speaks: what it said stays, without what it had given up and without a call it had begun",
+    () =>
+      Effect.gen(function* () {
+        const parts = [{ type: "text" as const, text: "half a word" }, call("succeed", "x")]
+        const { conversation, model, say } = yield* begin([{ parts, retries: true, hangs: true }, says("ok")])
+        const fiber = yield* Effect.forkChild(say("go"), { startImmediately: true })
+        yield* TestClock.adjust(1)
+        yield* conversation.cancel("enough")
+        assert.strictEqual((yield* Fiber.join(fiber)).stop._tag, "Cancelled")
+        const [, reply] = yield* conversation.history
+        assert.deepInclude(reply, { stop: "cancelled", parts: [{ type: "text", text: "half a word" }] })
+        yield* say("go on")
+        assert.deepStrictEqual(model.requests[1]?.history.slice(0, 2), (yield* conversation.history).slice(0, 2))
+      }).pipe(scoped)
+  )
+
   it.effect("it waits for the terminals of the calls: of one that is deaf until it ends", () =>
     Effect.gen(function* () {
       const { conversation, say } = yield* begin([script(call("deaf", "x"))])

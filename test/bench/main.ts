@@ -10,7 +10,7 @@ import type { Measured, Row } from "./race.ts"
 
 const help = `npm run bench -- [--only PART] [--rounds N] [--json FILE]
 
-  --only PART   measure this part: call, files, mcp, monitor, process, progress, start or turn
+  --only PART   measure this part: call, files, journal, mcp, monitor, process, progress, start or turn
   --rounds N    rounds of every race (15); a race of processes has as many
   --json FILE   write the rows to FILE
 `
@@ -117,7 +117,7 @@ if (options.help) {
   process.stdout.write(help)
   process.exit(0)
 }
-const names = ["call", "files", "mcp", "monitor", "process", "progress", "start", "turn"].filter(
+const names = ["call", "files", "journal", "mcp", "monitor", "process", "progress", "start", "turn"].filter(
   (part) => options.only === undefined || part === options.only
 )
 if (names.length === 0) fail(`There is no part "${options.only}".\n\n${help}`)

@@ -4,6 +4,7 @@
  */
 import * as Call from "./call.ts"
 import * as Files from "./files.ts"
+import * as Journal from "./journal.ts"
 import * as Mcp from "./mcp.ts"
 import * as Monitor from "./monitor.ts"
 import * as Process from "./process.ts"
@@ -20,6 +21,7 @@ export interface Part {
 export const parts: Readonly<Record<string, Part>> = {
   call: Call,
   files: Files,
+  journal: Journal,
   mcp: Mcp,
   monitor: Monitor,
   process: Process,

@@ -192,8 +192,8 @@ class Tail {
       const entries: Array<Journal.Kept> = []
       for (const raw of this.splitter.push(bytes)) {
         const line = Line.text(raw)
-        const concerns = line === undefined || line.includes(this.options.callId)
-        if (!concerns) continue
+        // What another process takes back may leave a line that is made of two: every one is looked at.
+        if (writer !== undefined && line !== undefined && !line.includes(this.options.callId)) continue
         if (line === undefined || !Line.isIntact(raw, line, storage.crc32)) {
           if (this.suspects.has(raw.offset)) continue
           this.suspects.add(raw.offset)

@@ -61,15 +61,26 @@ export interface Options<E, R> {
 /** Between two attempts to cancel a turn that has not begun yet, in ms. */
 const again = 2
 
-const system = (workspace: string) =>
+/**
+ * What a model is told of its work.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const system = (workspace: string) =>
   `You are an agent that works with tools in the directory ${workspace}. Use them to find out what is so before you say ` +
   "it, and to do what you are asked for. Call several at once where none needs the result of another. Paths are " +
   "relative to that directory. When a call is refused, interrupted or fails, its result says what was done and what " +
   "was not: go by it. Change nothing that you were not asked to change. When you are done, say in few words what you " +
   "did, and what you did not."
 
-/** Where conversations are kept. */
-const folder = Effect.gen(function* () {
+/**
+ * Where conversations are kept.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const folder = Effect.gen(function* () {
   const path = yield* Path.Path
   const home = yield* Config.String("HOME").pipe(Config.withDefault("/"))
   const given = yield* Config.String("XDG_STATE_HOME").pipe(Config.withDefault(""))

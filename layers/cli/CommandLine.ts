@@ -16,78 +16,18 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import * as Result from "effect/Result"
 import type { PlatformError } from "effect/PlatformError"
 import * as Path from "effect/Path"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
-import * as Sandbox from "../../src/Sandbox.ts"
 import * as InputFile from "../node/InputFile.ts"
 import { Signals } from "../node/Signals.ts"
 import { StandardStreams } from "../node/StandardStreams.ts"
 import * as ExitStatus from "./ExitStatus.ts"
+import { kept, modelOptions, options, toggle } from "./Flags.ts"
 import type * as Permitted from "./Permitted.ts"
+import type * as Toolbox from "./Toolbox.ts"
 import * as PlatformReason from "./PlatformReason.ts"
-
-/** The longest time that the clocks of JavaScript know, in ms. Longer ones would fire at once. */
-const maxMs = 2 ** 31 - 1
-
-const ms = (name: string, description: string) =>
-  Flag.Int(name).pipe(
-    Flag.filter(
-      (ms) => ms >= 1 && ms <= maxMs,
-      () => `a whole number of milliseconds from 1 to ${maxMs}`
-    ),
-    Flag.withMetavar("MS"),
-    Flag.withDescription(description),
-    Flag.optional,
-    Flag.map(Option.getOrUndefined)
-  )
-
-const toggle = (name: string, description: string) =>
-  Flag.Boolean(name).pipe(Flag.withoutNegation, Flag.withDefault(false), Flag.withDescription(description))
-
-const options = {
-  json: toggle("json", "Print JSON"),
-  workspace: Flag.String("workspace").pipe(
-    Flag.withDefault("."),
-    Flag.withMetavar("DIR"),
-    Flag.withDescription("The directory that the tools work in; the current one by default")
-  ),
-  plugins: Flag.String("plugin").pipe(
-    Flag.atLeast(0),
-    Flag.withMetavar("MODULE"),
-    Flag.withDescription("An ES module whose default export is a Layer that registers tools; may be repeated")
-  ),
-  cancelAfter: ms("cancel-after", "Cancel each call so long after its acceptance"),
-  timeout: ms("timeout", "How long each call may take, from its acceptance to its end"),
-  yes: toggle("yes", "Allow every call that no rule denies, without asking"),
-  allow: Flag.String("allow").pipe(
-    Flag.atLeast(0),
-    Flag.withMetavar("RULE"),
-    Flag.withDescription("Allow what the rule says, as in 'bash(git status *)', without asking; may be repeated")
-  ),
-  sandbox: Flag.String("sandbox").pipe(
-    Flag.withDefault("off"),
-    Flag.filterMap(
-      (text) => Result.getSuccess(Sandbox.parse(text)),
-      () => Sandbox.form
-    ),
-    Flag.withMetavar("PROFILE"),
-    Flag.withDescription(`What commands may do: ${Sandbox.form}. Off by default`)
-  ),
-  inheritEnv: toggle("inherit-env", "Pass all environment variables on to commands, those named like secrets too")
-}
-
-/** Where calls are made on the user's behalf, they can be kept. */
-const kept = {
-  journal: Flag.String("journal").pipe(
-    Flag.withMetavar("DIR"),
-    Flag.withDescription("Keep what becomes of every call in this folder, which is made if it is not there"),
-    Flag.optional,
-    Flag.map(Option.getOrUndefined)
-  )
-}
 
 /** Told where calls are made: a script has to know. */
 const statuses =
@@ -99,7 +39,8 @@ type Options = Pick<
   "allow" | "plugins" | "sandbox" | "workspace" | "yes"
 > &
   Partial<Pick<Command.Command.Config.Infer<typeof options>, "inheritEnv">> &
-  Pick<Permitted.Options, "asksCaller"> & {
+  Pick<Permitted.Options, "asksCaller"> &
+  Pick<Parameters<typeof Toolbox.layer>[0], "ports"> & {
     readonly journal?: string | ((sessionId: string) => string) | undefined
   }
 
@@ -107,7 +48,7 @@ type Options = Pick<
  * Builds what the options ask for and uses it. Whoever ends the program before it is built has started no call.
  */
 const withTools = <E, R>(
-  { allow, asksCaller, inheritEnv, journal, plugins, sandbox, workspace, yes }: Options,
+  { allow, asksCaller, inheritEnv, journal, plugins, ports, sandbox, workspace, yes }: Options,
   use: Effect.Effect<boolean | number, E, R>,
   session?: (workspace: string) => Effect.Effect<string | undefined, ExitStatus.UsageError>
 ) =>
@@ -119,7 +60,7 @@ const withTools = <E, R>(
       const toolbox = yield* Effect.raceFirst(
         Effect.asSome(
           Layer.build(
-            Toolbox.layer({ allow, asksCaller, inheritEnv, journal, plugins, sandbox, session, workspace, yes })
+            Toolbox.layer({ allow, asksCaller, inheritEnv, journal, plugins, ports, sandbox, session, workspace, yes })
           )
         ),
         Effect.as(signals.first, Option.none())
@@ -276,9 +217,6 @@ const trust = Command.make(
 
 const { cancelAfter: _, ...agentOptions } = options
 
-/** Tokens that the models of today can read, the smaller ones among them. */
-const contextTokens = 200_000
-
 const agent = Command.make(
   "agent",
   {
@@ -287,20 +225,6 @@ const agent = Command.make(
       Argument.optional,
       Argument.map(Option.getOrUndefined)
     ),
-    model: Flag.String("model").pipe(
-      Flag.withMetavar("PROVIDER/MODEL"),
-      Flag.withDescription(
-        "As in anthropic/claude-sonnet-4-5 or ollama/qwen3; TOOLSTREAM_MODEL by default. Providers: anthropic, openai, xai, openrouter, ollama, vllm, chat"
-      ),
-      Flag.optional,
-      Flag.map(Option.getOrUndefined)
-    ),
-    baseUrl: Flag.String("base-url").pipe(
-      Flag.withMetavar("URL"),
-      Flag.withDescription("Where the provider is, if not in its own place"),
-      Flag.optional,
-      Flag.map(Option.getOrUndefined)
-    ),
     resume: toggle("resume", "Take up the last conversation in the workspace again"),
     session: Flag.String("session").pipe(
       Flag.withMetavar("ID"),
@@ -308,25 +232,7 @@ const agent = Command.make(
       Flag.optional,
       Flag.map(Option.getOrUndefined)
     ),
-    contextTokens: Flag.Int("context-tokens").pipe(
-      Flag.filter(
-        (tokens) => tokens >= 1000,
-        () => "a whole number of tokens, at least 1000"
-      ),
-      Flag.withDefault(contextTokens),
-      Flag.withMetavar("N"),
-      Flag.withDescription(`Tokens that the model can read; ${contextTokens} by default. What comes near is summarised`)
-    ),
-    maxSamples: Flag.Int("max-samples").pipe(
-      Flag.filter(
-        (samples) => samples >= 1,
-        () => "a whole number, at least 1"
-      ),
-      Flag.withMetavar("N"),
-      Flag.withDescription("Responses of the model in a turn, at most; 200 by default"),
-      Flag.optional,
-      Flag.map(Option.getOrUndefined)
-    ),
+    ...modelOptions,
     ...agentOptions
   },
   (given) =>
@@ -487,9 +393,49 @@ const journal = Command.make(
   ])
 )
 
+const acp = Command.make(
+  "acp",
+  {
+    workspace: options.workspace,
+    plugins: options.plugins,
+    allow: options.allow,
+    yes: options.yes,
+    sandbox: options.sandbox,
+    inheritEnv: options.inheritEnv,
+    timeout: options.timeout,
+    ...kept,
+    ...modelOptions
+  },
+  (given) =>
+    Effect.gen(function* () {
+      const Acp = yield* Effect.tryPromise({
+        try: () => import("./Acp.ts"),
+        catch: () =>
+          new ExitStatus.UsageError({
+            message: "the package @agentclientprotocol/sdk is missing. Install it beside toolstream"
+          })
+      })
+      const { stdin } = yield* Stdio.Stdio
+      return yield* withTools(
+        { ...given, asksCaller: true, ports: Acp.ports },
+        Acp.stdio(reading("stdin", stdin), { ...given, version: yield* Version })
+      )
+    })
+).pipe(
+  Command.withShortDescription("Be the agent of an editor"),
+  Command.withDescription(
+    "Serves a model that uses the tools to an editor that speaks the Agent Client Protocol, on stdin and stdout. Each " +
+      "session works in the folder that the editor opens, asks in the editor, and reads and writes its buffers and uses " +
+      "its terminals where it offers them. It ends when stdin does, with status 0."
+  ),
+  Command.withExamples([
+    { command: "toolstream acp --model anthropic/claude-sonnet-4-5", description: "As an editor starts it" }
+  ])
+)
+
 const command = Command.make("toolstream").pipe(
   Command.withDescription("Runs the tools that AI agents call: progress as it comes, then exactly one result."),
-  Command.withSubcommands([list, call, run, agent, permissions, mcp, journal])
+  Command.withSubcommands([list, call, run, agent, permissions, mcp, acp, journal])
 )
 
 /** Of this program. */

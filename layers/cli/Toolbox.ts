@@ -37,14 +37,16 @@ export const layer = (
     readonly session?: ((workspace: string) => Effect.Effect<string | undefined, UsageError>) | undefined
     /** The folder of a journal of the calls, or of those of a session. Default: none is kept. */
     readonly journal?: string | ((sessionId: string) => string) | undefined
+    /** What stands between the tools and this machine. Default: nothing. */
+    readonly ports?: ((local: Layer.Layer<Builtin.Ports>) => Layer.Layer<Builtin.Ports>) | undefined
   }
 ) =>
   Layer.unwrap(
     Effect.gen(function* () {
       const workspace = yield* Workspace.at(options.workspace)
       const id = options.session === undefined ? undefined : yield* options.session(workspace)
-      const ports = options.inheritEnv === true ? Ports.layerWith({ processes: { inherit: "all" } }) : Ports.layer
-      const tools = Layer.provideMerge(Builtin.registry, ports)
+      const local = options.inheritEnv === true ? Ports.layerWith({ processes: { inherit: "all" } }) : Ports.layer
+      const tools = Layer.provideMerge(Builtin.registry, options.ports?.(local) ?? local)
       return ToolRuntime.layer.pipe(
         // Nearest to the runtime: what is not permitted waits for nothing, and what waits for a person holds nothing.
         Layer.provide(Permitted.layer({ ...options, workspace })),

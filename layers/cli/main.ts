@@ -9,7 +9,7 @@ import { createRequire, enableCompileCache } from "node:module"
 import * as path from "node:path"
 
 // A protocol has stdout for itself, whatever tools print.
-if (process.argv[2] === "mcp") (await import("../node/OwnStdout.ts")).reserve()
+if (process.argv[2] === "mcp" || process.argv[2] === "acp") (await import("../node/OwnStdout.ts")).reserve()
 
 // Compiled code is kept from run to run: a start takes half the time. In the user's own cache, because whoever can write
 // there can make this program run anything; Node's default, a directory of all users, can be prepared by others.

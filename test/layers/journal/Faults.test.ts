@@ -184,4 +184,28 @@ describe("a journal on a disk that fails", () => {
       })
     )
   )
+
+  it.live("a call with side effects waits for two syncs, calls at the same time share theirs", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const disk = new Disk()
+        const journal = yield* FileJournal.make(disk.storage(), { linger: 1000 })
+        const synced = <A>(effect: Effect.Effect<A, Journal.JournalError>) =>
+          Effect.suspend(() => {
+            const before = disk.count.sync ?? 0
+            return Effect.map(effect, () => (disk.count.sync ?? 0) - before)
+          })
+        yield* journal.write(accepted("0", "s"), "durable")
+        assert.strictEqual(yield* synced(call(journal, "s", "1")), 2)
+        const ids = Array.from({ length: 64 }, (_, index) => `many ${index}`)
+        const reads = Effect.forEach(
+          ids,
+          (id) => Effect.andThen(journal.write(accepted(id, "s"), "buffered"), journal.write(terminal(id), "durable")),
+          { concurrency: "unbounded", discard: true }
+        )
+        assert.strictEqual(yield* synced(reads), 1)
+        assert.strictEqual(yield* synced(journal.write(progress("0", 0), "buffered")), 0)
+      })
+    )
+  )
 })

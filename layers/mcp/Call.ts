@@ -17,7 +17,9 @@ import * as Effect from "effect/Effect"
 import * as McpSchema from "effect/ai/McpSchema"
 import type * as McpServer from "effect/ai/McpServer"
 import * as Option from "effect/Option"
+import { type Clocks, CurrentClocks } from "../../src/Clocks.ts"
 import { type Ask, Permission } from "../../src/Permission.ts"
+import * as ProgressPolicy from "../../src/ProgressPolicy.ts"
 import { Questions } from "../../src/Questions.ts"
 import { CurrentSession, type Session } from "../../src/Session.ts"
 import * as ToolCall from "../../src/ToolCall.ts"
@@ -74,8 +76,8 @@ export interface Options {
   readonly seals: Continuation.Seals
   /** Who permits in the client's name; undefined if it is not asked. */
   readonly permission: ((client: Client.Client) => Ask) | undefined
-  /** Of every call: its progress policy, its clocks. */
-  readonly references: Context.Context<never>
+  readonly progress: ProgressPolicy.ProgressPolicy
+  readonly clocks: Clocks
 }
 
 type Outcome = McpSchema.CallToolResult | McpSchema.InputRequired
@@ -174,23 +176,27 @@ class Request implements Client.Client {
           : ToolStream.runResult(stream)
       })
     })
-    const references = this.references(session)
-    return Effect.matchEffect(Effect.provideContext(dispatched, references), {
+    return Effect.matchEffect(Effect.updateContext(dispatched, this.within(session)), {
       onSuccess: (result) => Effect.succeed(Forms.resultOf(result, this.protocolVersion)),
       onFailure: (error) => this.failed(error)
     })
   }
 
-  /** What the call sees of where it comes from. */
-  private references(session: Session): Context.Context<never> {
-    const { permission, references } = this.options
-    const context = references.pipe(Context.add(CurrentSession, session), Context.add(Client.CurrentClient, this))
-    // Both ask by the same forms.
-    if (!Client.showsForms(this.capabilities)) {
-      return permission === undefined ? context : Context.add(context, Permission, permission(this))
+  /** What the call sees of where it comes from. Added one by one: to merge contexts costs more than all of it. */
+  private within(session: Session) {
+    return (caller: Context.Context<never>): Context.Context<never> => {
+      const { clocks, permission, progress } = this.options
+      const known = caller.pipe(
+        Context.add(CurrentSession, session),
+        Context.add(Client.CurrentClient, this),
+        Context.add(ProgressPolicy.CurrentProgressPolicy, progress),
+        Context.add(CurrentClocks, clocks)
+      )
+      const permitting = permission === undefined ? known : Context.add(known, Permission, permission(this))
+      return Client.showsForms(this.capabilities)
+        ? Context.add(permitting, Questions, Elicitation.question(this))
+        : permitting
     }
-    const asking = Context.add(context, Questions, Elicitation.question(this))
-    return permission === undefined ? asking : Context.add(asking, Permission, permission(this))
   }
 
   readonly ask = (questions: Client.Questions, state?: string): Effect.Effect<Client.Answers, Client.NotAnswered> =>
@@ -205,17 +211,19 @@ class Request implements Client.Client {
     })
 
   readonly log = (level: McpSchema.LoggingLevel, data: unknown): Effect.Effect<void> =>
-    this.options.server.notifications["notifications/message"]({ level, data }).pipe(
-      Effect.provideContext(this.context),
-      Effect.ignore
-    )
+    this.notify(this.options.server.notifications["notifications/message"]({ level, data }))
+
+  /** It goes where the request came from, which effect knows by the context. */
+  private notify<E>(notification: Effect.Effect<void, E>): Effect.Effect<void> {
+    return Effect.ignore(Effect.updateContext(notification, (_: Context.Context<never>) => this.context))
+  }
 
   private readonly tell = (value: unknown): Effect.Effect<void> => {
     const { standIn, token } = this
     const next = this.shown.next(value)
     return standIn?.progress(next.message) === true || !isToken(token)
       ? Effect.void
-      : Effect.ignore(this.options.server.notifications["notifications/progress"]({ progressToken: token, ...next }))
+      : this.notify(this.options.server.notifications["notifications/progress"]({ progressToken: token, ...next }))
   }
 
   private failed(error: ToolError): Effect.Effect<Outcome> {

@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import * as McpSchema from "effect/ai/McpSchema"
 import * as McpServer from "effect/ai/McpServer"
 import * as Stream from "effect/Stream"
-import { type Clocks, CurrentClocks } from "../../src/Clocks.ts"
+import type { Clocks } from "../../src/Clocks.ts"
 import * as ProgressPolicy from "../../src/ProgressPolicy.ts"
 import { type ListedTool, ToolRegistry } from "../../src/ToolRegistry.ts"
 import { ToolRuntime } from "../../src/ToolRuntime.ts"
@@ -63,9 +63,8 @@ export const layer = ({
         runtime: yield* ToolRuntime,
         seals: yield* Continuation.make,
         permission: asking === undefined ? undefined : Elicitation.ask(asking),
-        references: Context.make(ProgressPolicy.CurrentProgressPolicy, progress).pipe(
-          Context.add(CurrentClocks, clocks)
-        )
+        progress,
+        clocks
       }
       const live = new Map<string, ListedTool>()
 

@@ -21,6 +21,11 @@ const inbox = "internal/Inbox.ts"
 const sample = "internal/Sample.ts"
 const log = "SessionLog.ts"
 
+const overHttp = (name: string, file: string, from: string, to: string): Mutant => ({
+  ...mutant(name, file, from, to),
+  tests: ["test/layers/agent/Providers"]
+})
+
 export const turnMutants: ReadonlyArray<Mutant> = [
   mutant(
     "results stand in the order in which they came",
@@ -126,5 +131,34 @@ export const turnMutants: ReadonlyArray<Mutant> = [
     "OpenAiChat.ts",
     "if (this.finish === undefined) return",
     'this.finish ??= "stop"'
-  )
+  ),
+  overHttp("a retry does not wait as long as it is asked to", "Retry.ts", "Math.max(asked ?? 0, backoff)", "backoff"),
+  overHttp("what will not pass is asked for again", "Retry.ts", "!isTransient(error)", "isTransient(error) && false"),
+  overHttp("the key is told", "internal/Refusal.ts", 'text.replaceAll(key, "(the key)")', "text"),
+  overHttp("ids are sent as they came (C127)", "WireIds.ts", "allowed.test(id) && !used.has(id) ? id : callId", "id"),
+  overHttp(
+    "a name that no provider takes is sent back",
+    "WireIds.ts",
+    'allowed.test(name) ? name : name.replace(/[^a-zA-Z0-9_-]+/g, "_").slice(0, 64) || "unknown"',
+    "name"
+  ),
+  overHttp(
+    "parameters that are no JSON are sent back",
+    "OpenAiChat.ts",
+    "JSON.stringify(WireIds.parametersOf(call))",
+    "call.text"
+  ),
+  overHttp(
+    "half a character is sent",
+    "Anthropic.ts",
+    "`[resource: ${item.uri.toWellFormed()}]`",
+    "`[resource: ${item.uri}]`"
+  ),
+  overHttp(
+    "blank texts are sent to Anthropic",
+    "Anthropic.ts",
+    'return item.text.trim() === "" ? []',
+    'return item.text === "x" ? []'
+  ),
+  overHttp("a redirect is followed, key and all", "internal/EventStream.ts", 'redirect: "error"', 'redirect: "follow"')
 ]

@@ -1,13 +1,17 @@
 import type { LLMock } from "@copilotkit/aimock"
 import { assert, describe, it } from "@effect/vitest"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
 import * as Conversation from "../../../layers/agent/Conversation.ts"
 import * as History from "../../../layers/agent/History.ts"
+import { Sampler } from "../../../layers/agent/Sampler.ts"
 import type { TurnEvent } from "../../../layers/agent/Turn.ts"
 import { text } from "../../../src/ToolContent.ts"
 import * as ToolStream from "../../../src/ToolStream.ts"
+import * as http from "node:http"
 import * as Served from "./Served.ts"
 
 const names: ReadonlyArray<Served.Provider> = ["anthropic", "responses", "chat"]
@@ -253,6 +257,41 @@ describe("providers, served", () => {
       assert.include(read[1], "Another call of the same batch has this id")
       assert.strictEqual(read[2], "add: 7")
       Served.checkSent(sent, mock)
+    })
+  )
+
+  it.live("a provider that sends its clients elsewhere is refused, and the key does not go along", () =>
+    Effect.gen(function* () {
+      const asked: Array<string> = []
+      const listening = (answer: (url: string) => http.RequestListener, to = "") =>
+        Effect.acquireRelease(
+          Effect.promise(
+            () =>
+              new Promise<http.Server>((resolve) => {
+                const server = http.createServer(answer(to)).listen(0, "127.0.0.1", () => resolve(server))
+              })
+          ),
+          (server) => Effect.sync(() => void server.close().closeAllConnections())
+        )
+      const urlOf = (server: http.Server) => {
+        const address = server.address()
+        return typeof address === "object" && address !== null ? `http://127.0.0.1:${address.port}` : ""
+      }
+      const other = yield* listening(() => ({ headers }, response) => {
+        asked.push(JSON.stringify(headers))
+        response.end()
+      })
+      const first = yield* listening(
+        (to) => (_, response) => void response.writeHead(307, { location: `${to}/v1/messages` }).end(),
+        urlOf(other)
+      )
+      for (const name of names) {
+        const context = yield* Layer.build(Layer.provide(Served.providers[name](urlOf(first)), FetchHttpClient.layer))
+        const { sample } = Context.get(context, Sampler)
+        const error = yield* Effect.flip(ToolStream.runResult(sample({ history: [], tools: [] })))
+        assert.strictEqual(error.reason._tag, "Unreachable", error.message)
+      }
+      assert.deepStrictEqual(asked, [])
     })
   )
 })

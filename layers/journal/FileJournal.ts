@@ -12,7 +12,8 @@
  * - Who writes a session holds its lock. A process that has ended holds none.
  * - A write that failed is taken back before anything else is written. Until there is room
  *   again each new call is tried, and refused; the terminals that could not be written are
- *   tried again with whatever comes next.
+ *   tried again with whatever comes next. Progress is, too, unless 8 MiB wait already: then
+ *   it is refused, and not kept.
  * - A reader in another process that tells what it just synced, of a writer whose own sync
  *   failed and which crashes before it can write it again, has told what is then lost.
  *

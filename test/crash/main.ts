@@ -8,7 +8,7 @@ import * as path from "node:path"
 import { parseArgs } from "node:util"
 import * as PostgresServer from "../PostgresServer.ts"
 import type * as Place from "./place.ts"
-import { run } from "./rounds.ts"
+import { type Figures, run, sum } from "./rounds.ts"
 
 const help = `npm run crash -- [--on JOURNAL] [--rounds N] [--seed S]
 
@@ -45,12 +45,8 @@ const folderOf = Effect.acquireRelease(
   (folder) => Effect.sync(() => fs.rmSync(folder, { recursive: true, force: true }))
 )
 
-const placeOn = (on: (typeof journals)[number], folder: string) =>
-  Effect.gen(function* () {
-    if (on === "file") return { on, directory: path.join(folder, "journal") } satisfies Place.Place
-    const server = yield* PostgresServer.make
-    return { on, folder: server.folder, schema: yield* server.schema } satisfies Place.Place
-  })
+/** Rounds on one journal. Where a call is looked for in files, all of them are read. */
+const longest = 25
 
 const crash = (on: (typeof journals)[number]) =>
   Effect.gen(function* () {
@@ -58,23 +54,33 @@ const crash = (on: (typeof journals)[number]) =>
       console.log("postgres: skipped, Debian's package postgresql is not here")
       return true
     }
-    const folder = yield* folderOf
-    const place = yield* placeOn(on, folder)
+    const server = on === "postgres" ? yield* PostgresServer.make : undefined
     const begun = performance.now()
-    const { breaches, figures } = yield* run({
-      place,
-      folder,
-      rounds,
-      seed,
-      shared: on === "postgres",
-      onRound: (round) => {
-        if (process.stderr.isTTY) process.stderr.write(`\r${on}: ${round} of ${rounds} `)
-      }
-    })
-    console.log(`${on}: ${((performance.now() - begun) / 1000).toFixed(0)} s`, figures)
-    for (const breach of breaches) console.log(`${on}: ${breach}`)
-    if (breaches.length === 0) console.log(`${on}: every accepted call has its one terminal.`)
-    return breaches.length === 0
+    const all: Array<Figures> = []
+    const broken: Array<string> = []
+    for (let done = 0; done < rounds && broken.length === 0; done += longest) {
+      const folder = yield* folderOf
+      const place: Place.Place =
+        server === undefined
+          ? { on: "file", directory: path.join(folder, "journal") }
+          : { on: "postgres", folder: server.folder, schema: yield* server.schema }
+      const { breaches, figures } = yield* run({
+        place,
+        folder,
+        rounds: Math.min(longest, rounds - done),
+        seed: seed * 1_000 + done,
+        shared: on === "postgres",
+        onRound: (round) => {
+          if (process.stderr.isTTY) process.stderr.write(`\r${on}: ${done + round} of ${rounds} `)
+        }
+      })
+      all.push(figures)
+      broken.push(...breaches)
+    }
+    console.log(`${on}: ${((performance.now() - begun) / 1000).toFixed(0)} s`, all.reduce(sum))
+    for (const breach of broken) console.log(`${on}: ${breach}`)
+    if (broken.length === 0) console.log(`${on}: every accepted call has its one terminal.`)
+    return broken.length === 0
   }).pipe(Effect.scoped)
 
 const well = await Effect.runPromise(Effect.forEach(chosen, crash))

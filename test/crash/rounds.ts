@@ -32,6 +32,31 @@ export interface Figures {
   readonly effects: Readonly<Record<Name, Readonly<Record<number, number>>>>
 }
 
+/** Of two runs together. */
+export const sum = (a: Figures, b: Figures): Figures => ({
+  rounds: a.rounds + b.rounds,
+  killed: {
+    whileItRecovered: a.killed.whileItRecovered + b.killed.whileItRecovered,
+    whileItRan: a.killed.whileItRan + b.killed.whileItRan
+  },
+  calls: a.calls + b.calls,
+  accepted: a.accepted + b.accepted,
+  seen: a.seen + b.seen,
+  recovered: a.recovered + b.recovered,
+  again: a.again + b.again,
+  endings: added(a.endings, b.endings),
+  effects: {
+    append: added(a.effects.append, b.effects.append),
+    put: added(a.effects.put, b.effects.put),
+    look: added(a.effects.look, b.effects.look)
+  }
+})
+
+const added = (a: Readonly<Record<string, number>>, b: Readonly<Record<string, number>>): Record<string, number> =>
+  Object.fromEntries(
+    [...new Set([...Object.keys(a), ...Object.keys(b)])].toSorted().map((key) => [key, (a[key] ?? 0) + (b[key] ?? 0)])
+  )
+
 /** What is known of a call while it may still change. */
 interface Call {
   readonly tool: Name

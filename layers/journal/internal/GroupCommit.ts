@@ -79,7 +79,6 @@ export const make = (options: Options): Effect.Effect<GroupCommit, never, Scope.
       const { waiter } = row
       row.waiter = undefined
       if (waiter !== undefined) Deferred.doneUnsafe(waiter, exit)
-      return waiter !== undefined
     }
 
     const take = (): ReadonlyArray<Waiting> => {
@@ -109,15 +108,18 @@ export const make = (options: Options): Effect.Effect<GroupCommit, never, Scope.
       remove((row) => those.has(row))
     }
 
-    const failed = (rows: ReadonlyArray<Waiting>, error: Journal.JournalError) => {
+    const failed = (rows: ReadonlyArray<Waiting>, error: Journal.JournalError, sent: boolean) => {
       behind = error
       const dropped = new Set<Row>()
       for (const row of rows) {
-        const told = answer(row, Exit.fail(error))
-        if (!told || (row.tag !== "Accepted" && row.tag !== "Started")) continue
-        dropped.add(row)
-        refused.push(row)
-        if (row.tag === "Accepted") calls.delete(row.callId)
+        if (row.waiter !== undefined && (row.tag === "Accepted" || row.tag === "Started")) {
+          dropped.add(row)
+          // What was not sent cannot have arrived: while the database is away there is nothing to take back.
+          if (sent) refused.push(row)
+          if (row.tag === "Accepted") calls.delete(row.callId)
+        }
+        // At last: who is told may go on here and now.
+        answer(row, Exit.fail(error))
       }
       if (dropped.size === 0) return
       // What was written since, of a call that is none.
@@ -138,7 +140,7 @@ export const make = (options: Options): Effect.Effect<GroupCommit, never, Scope.
           }
           const back = refused.length
           return Effect.matchEffect(Effect.andThen(ready, Effect.catchDefect(commit(rows, refused), broken)), {
-            onFailure: (error) => Effect.sync(() => (failed(rows, error), false)),
+            onFailure: (error) => Effect.sync(() => (failed(rows, error, Exit.isSuccess(ready)), false)),
             onSuccess: (lost) => {
               refused = refused.slice(back)
               const unheard = rows.filter((row) => lost.has(row) && row.waiter === undefined)

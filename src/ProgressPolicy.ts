@@ -6,6 +6,8 @@
  * - `sample`: the same, and at most one value in so many milliseconds.
  * - `coalesce`: what waits is merged into one value. Where two values cannot be
  *   merged, the tool waits.
+ * - `shown`: for a reader that shows it to people. What waits is merged, or the newest
+ *   stays; at most one value in so many milliseconds, and the tool never waits.
  *
  * **Laws**
  *
@@ -52,6 +54,8 @@ export type ProgressPolicy<P = unknown> =
   | { readonly _tag: "Sample"; readonly everyMs: number }
   /** Without `merge` as the tool declares it. */
   | { readonly _tag: "Coalesce"; readonly merge: Merge<P> | undefined }
+  /** Without `merge` as the tool declares it. */
+  | { readonly _tag: "Shown"; readonly everyMs: number; readonly merge: Merge<P> | undefined }
 
 /**
  * @category constructors
@@ -71,11 +75,29 @@ export const latest: { readonly _tag: "Latest" } = { _tag: "Latest" }
  * @category constructors
  * @since 0.1.0
  */
-export const sample = (everyMs: number): { readonly _tag: "Sample"; readonly everyMs: number } => {
-  if (!(everyMs >= 1 && everyMs <= 2 ** 31 - 1)) {
-    throw new RangeError(`a sample every ${everyMs} ms; give 1 to ${2 ** 31 - 1} milliseconds`)
-  }
-  return { _tag: "Sample", everyMs }
+export const sample = (everyMs: number): { readonly _tag: "Sample"; readonly everyMs: number } => ({
+  _tag: "Sample",
+  everyMs: inRange(everyMs)
+})
+
+/**
+ * For a reader that shows it: merged as the tool declares it, else the newest, and at most one value in so many
+ * milliseconds, of which there are 1 to 2,147,483,647: others throw.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const shown = (
+  everyMs: number
+): { readonly _tag: "Shown"; readonly everyMs: number; readonly merge: undefined } => ({
+  _tag: "Shown",
+  everyMs: inRange(everyMs),
+  merge: undefined
+})
+
+const inRange = (everyMs: number): number => {
+  if (everyMs >= 1 && everyMs <= 2 ** 31 - 1) return everyMs
+  throw new RangeError(`a sample every ${everyMs} ms; give 1 to ${2 ** 31 - 1} milliseconds`)
 }
 
 /**
@@ -135,8 +157,8 @@ export const forCall = <A, E, R>(
     let body = bodyOf(self)
     if (tool.progressPolicy !== undefined) body = under(tool.progressPolicy, body, count)
     if (consumers !== undefined) {
-      const asDeclared = consumers._tag === "Coalesce" && consumers.merge === undefined
-      body = under(asDeclared ? { _tag: "Coalesce", merge: tool.mergeProgress } : consumers, body, count)
+      const asDeclared = (consumers._tag === "Coalesce" || consumers._tag === "Shown") && consumers.merge === undefined
+      body = under(asDeclared ? { ...consumers, merge: tool.mergeProgress } : consumers, body, count)
     }
     return body(emit)
   })
@@ -267,12 +289,14 @@ class Slot<P> {
       this.value = { held: value }
       return true
     }
-    if (policy._tag === "Coalesce") {
+    if (policy._tag === "Coalesce" || policy._tag === "Shown") {
       const merged = policy.merge?.(before.held, value)
-      if (merged === undefined) return false
-      this.value = { held: merged }
-      count.merged++
-      return true
+      if (merged !== undefined) {
+        this.value = { held: merged }
+        count.merged++
+        return true
+      }
+      if (policy._tag === "Coalesce") return false
     }
     this.value = { held: value }
     count.omitted++
@@ -308,7 +332,7 @@ class Slot<P> {
   /** Until the next sample is due. */
   private rest(): Effect.Effect<void> {
     const { policy } = this
-    if (policy._tag !== "Sample" || this.ending) return Effect.void
+    if ((policy._tag !== "Sample" && policy._tag !== "Shown") || this.ending) return Effect.void
     const left = this.sampledAt + policy.everyMs - this.clock.currentTimeMillisUnsafe()
     if (left <= 0) return Effect.void
     this.resting = true

@@ -52,13 +52,14 @@ const policies = {
   lossless: ProgressPolicy.lossless,
   latest: ProgressPolicy.latest,
   sample: ProgressPolicy.sample(5),
+  shown: ProgressPolicy.shown(5),
   coalesce: ProgressPolicy.coalesce<unknown>(sum),
   // Even values stand alone.
   coalesceSome: ProgressPolicy.coalesce<unknown>((older, newer) =>
     Number(newer) % 2 === 0 ? undefined : sum(older, newer)
   )
 } satisfies Record<string, ProgressPolicy.ProgressPolicy>
-const Name = Schema.Literals(["lossless", "latest", "sample", "coalesce", "coalesceSome"])
+const Name = Schema.Literals(["lossless", "latest", "sample", "shown", "coalesce", "coalesceSome"])
 
 describe("ProgressPolicy", () => {
   it.effect.prop(
@@ -186,6 +187,44 @@ describe("ProgressPolicy", () => {
         [36, 13]
       ])
     })
+  )
+
+  it.effect(
+    "what is shown is merged where it can be, comes no more often than its time, and keeps no tool waiting",
+    () =>
+      Effect.gen(function* () {
+        yield* TestClock.adjust(0)
+        const emittedAt: Array<number> = []
+        const now = Effect.clockWith((clock) => clock.currentTimeMillis)
+        const self = ToolStream.callbackArray<number, number, never, never>((emit) =>
+          Effect.gen(function* () {
+            for (let n = 1; n <= 8; n++) {
+              yield* emit([n])
+              emittedAt.push(yield* now)
+              if (n === 4) yield* Effect.sleep(15)
+            }
+            return 0
+          })
+        )
+        const seen: Array<readonly [number, number]> = []
+        // An even value stands alone: what it meets gives way.
+        const policy = {
+          ...ProgressPolicy.shown(10),
+          merge: (older: number, newer: number) => (newer % 2 === 0 ? undefined : older + newer)
+        }
+        const run = ProgressPolicy.apply(self, policy).pipe(
+          ToolStream.runForEachArray(([value]) => Effect.map(now, (at) => void seen.push([at, value])))
+        )
+        const fiber = yield* Effect.forkChild(run, { startImmediately: true })
+        for (let i = 0; i < 40; i++) yield* TestClock.adjust(1)
+        assert.deepStrictEqual(fiber.pollUnsafe(), Exit.succeed(0))
+        assert.deepStrictEqual(emittedAt, [0, 0, 0, 0, 15, 15, 15, 15])
+        assert.deepStrictEqual(seen, [
+          [0, 1],
+          [10, 4],
+          [15, 8]
+        ])
+      })
   )
 
   it.effect("what a detached call still holds is dropped, and counted", () =>

@@ -331,8 +331,12 @@ const mcp = Command.make(
       { ...given, asksCaller: true },
       Effect.gen(function* () {
         const Mcp = yield* Effect.promise(() => import("./Mcp.ts"))
-        const { stdin } = yield* Stdio.Stdio
+        const { stdin, stdinIsTerminal } = yield* Stdio.Stdio
         const version = yield* Version
+        if (given.http === undefined && (yield* stdinIsTerminal)) {
+          const { talk } = yield* StandardStreams
+          yield* talk("This is for an MCP client to start, which writes to stdin, a message a line. Ctrl-D ends it.\n")
+        }
         return yield* given.http === undefined
           ? Mcp.stdio(reading("stdin", stdin), { ...given, version })
           : Mcp.http({ ...given, version, port: given.http, auth: !given.noAuth })

@@ -30,11 +30,14 @@ export interface Options {
    * asked, and whoever the runtime asks decides.
    */
   readonly asking?: string | undefined
-  /** What becomes of progress that comes faster than a client takes it. */
+  /** What becomes of progress that comes faster than a client takes it. Default: as it is shown, 25 times a second. */
   readonly progress?: ProgressPolicy.ProgressPolicy | undefined
   /** Of every call. */
   readonly clocks?: Clocks | undefined
 }
+
+/** Between two notifications of a call. Less is more than anybody reads; more, and what is shown moves in jerks. */
+const everyMs = 40
 
 /**
  * Registers them in the server, and tells clients of every change.
@@ -51,7 +54,7 @@ export interface Options {
 export const layer = ({
   asking,
   clocks = {},
-  progress = ProgressPolicy.coalesceAsDeclared
+  progress = ProgressPolicy.shown(everyMs)
 }: Options): Layer.Layer<never, never, McpServer.McpServer | ToolRegistry | ToolRuntime | Connections> =>
   Layer.effectDiscard(
     Effect.gen(function* () {

@@ -31,6 +31,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberSet from "effect/FiberSet"
 import * as FileSystem from "effect/FileSystem"
+import { identity } from "effect/Function"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import * as Schema from "effect/Schema"
@@ -67,6 +68,8 @@ export interface Options {
   readonly version: string
   /** How each conversation is held. */
   readonly conversation?: ((workspace: string) => Omit<Conversation.Options, "log" | "records" | "wakes">) | undefined
+  /** Whether its user is asked for permission. Default: true. Else whoever the layers below say is. */
+  readonly asks?: boolean | undefined
   /** Of every call. */
   readonly clocks?: Clocks | undefined
   /** Default: that of version 1. */
@@ -117,7 +120,7 @@ export type Services = Sampler | ToolRegistry | ToolRuntime | Sessions | FileSys
  * @since 0.1.0
  */
 export const serve = Effect.fn("acp.serve")(function* (wire: Wire, options: Options) {
-  const { mapping = V1.mapping } = options
+  const { asks: asksUser = true, mapping = V1.mapping } = options
   const path = yield* Path.Path
   const fs = yield* FileSystem.FileSystem
   const sessions = yield* Sessions
@@ -277,11 +280,13 @@ export const serve = Effect.fn("acp.serve")(function* (wire: Wire, options: Opti
     const turn = ToolStream.runForEachArray(conversation.turn, (events) =>
       Effect.forEach(events, tellEvent, { discard: true })
     ).pipe(
-      Effect.provideService(Permission, (question) =>
-        Effect.tap(permit(question), ({ _tag }) =>
-          _tag === "Allowed" ? tellAll(view.started(question.call.callId)) : Effect.void
-        )
-      ),
+      asksUser
+        ? Effect.provideService(Permission, (question) =>
+            Effect.tap(permit(question), ({ _tag }) =>
+              _tag === "Allowed" ? tellAll(view.started(question.call.callId)) : Effect.void
+            )
+          )
+        : identity,
       Effect.provideService(Questions, Connection.questions(asking, ends)),
       Effect.provideService(
         CurrentClient,

@@ -26,6 +26,8 @@ import * as Models from "./Models.ts"
  */
 export interface Options {
   readonly version: string
+  /** Nobody is asked. */
+  readonly yes: boolean
   readonly model: string | undefined
   readonly baseUrl: string | undefined
   /** Tokens that the model can read. */
@@ -77,6 +79,7 @@ export const stdio = Effect.fn("cli.acp")(function* <E, R>(input: Stream.Stream<
     Server.serve(ndJsonStream(writable, readable), {
       name: "toolstream",
       version: options.version,
+      asks: !options.yes,
       clocks: options.timeout === undefined ? {} : { total: options.timeout },
       conversation: (workspace) => ({
         system: Agent.system(workspace),

@@ -11,12 +11,14 @@ import * as ClientFiles from "../../../layers/acp/ClientFiles.ts"
 import * as ClientTerminals from "../../../layers/acp/ClientTerminals.ts"
 import * as Sessions from "../../../layers/acp/Sessions.ts"
 import { NotAuthorized } from "../../../layers/agent/SamplerError.ts"
+import * as MemoryJournal from "../../../layers/journal/MemoryJournal.ts"
 import * as Modes from "../../../layers/Modes.ts"
 import * as NodeProcesses from "../../../layers/node/Processes.ts"
 import * as NodeWorkspaceFiles from "../../../layers/node/WorkspaceFiles.ts"
 import * as Permissions from "../../../layers/Permissions.ts"
 import * as Grants from "../../../layers/permissions/Grants.ts"
 import * as ScriptedSampler from "../../../layers/testing/ScriptedSampler.ts"
+import type { Records } from "../../../src/Journal.ts"
 import * as ToolRegistry from "../../../src/ToolRegistry.ts"
 import * as ToolRuntime from "../../../src/ToolRuntime.ts"
 import * as AskUser from "../../../tools/AskUser.ts"
@@ -32,7 +34,11 @@ import * as Workspace from "../node/Workspace.ts"
 import * as Editor from "./Editor.ts"
 
 /** The tools, guarded, on the ports of an editor; a model that follows a script; sessions in memory. */
-const world = (top: string, scripts: Parameters<typeof ScriptedSampler.make>[0]) => {
+const world = (
+  top: string,
+  scripts: Parameters<typeof ScriptedSampler.make>[0],
+  journal: Layer.Layer<never> | Layer.Layer<Records> = Layer.empty
+) => {
   const local = Layer.mergeAll(
     NodeWorkspaceFiles.layerWith({ state: path.join(top, "state") }),
     NodeProcesses.layer,
@@ -72,7 +78,8 @@ const world = (top: string, scripts: Parameters<typeof ScriptedSampler.make>[0])
     Layer.provide(Layer.provide(permissions, Grants.layerMemory())),
     Layer.provide(Modes.layer),
     Layer.provideMerge(registry),
-    Layer.provide(ports)
+    Layer.provide(ports),
+    Layer.provideMerge(journal)
   )
   const { layer, requests } = ScriptedSampler.make(scripts)
   return { layer: Layer.mergeAll(tools, layer, Sessions.layerMemory), requests }
@@ -95,10 +102,11 @@ const inWorld = <A, E>(
   use: (at: {
     readonly root: string
     readonly requests: ScriptedSampler.ScriptedSampler["requests"]
-  }) => Effect.Effect<A, E, Layer.Success<ReturnType<typeof world>["layer"]> | Scope.Scope>
+  }) => Effect.Effect<A, E, Layer.Success<ReturnType<typeof world>["layer"]> | Scope.Scope>,
+  journal?: Parameters<typeof world>[2]
 ) =>
   Effect.flatMap(Workspace.make(tree), ({ root, top }) => {
-    const { layer, requests } = world(top, scripts)
+    const { layer, requests } = world(top, scripts, journal)
     return Effect.provide(use({ root, requests }), layer)
   })
 
@@ -435,6 +443,30 @@ describe("acp", () => {
           )
           assert.strictEqual(unknown._tag, "Failure")
         })
+    )
+  )
+
+  it.live("what is loaded again shows what the journal has of a call: its diff, not what was asked for", () =>
+    inWorld(
+      { "a.txt": "one\ntwo\n" },
+      calling(call("edit_file", { path: "a.txt", oldText: "two", newText: "TWO" })),
+      ({ root }) =>
+        Effect.gen(function* () {
+          const behaviour: Editor.Behaviour = { permission: () => Editor.select("once") }
+          const first = yield* Editor.connect(behaviour)
+          const { sessionId } = yield* first.session(root)
+          yield* first.prompt(sessionId)
+          yield* first.stop
+          const second = yield* Editor.connect()
+          yield* Effect.promise(() =>
+            second.agent.request(methods.agent.session.load, { sessionId, cwd: root, mcpServers: [] })
+          )
+          const ends = [first, second].map(({ updates }) => callUpdates(updates).at(-1))
+          assert.strictEqual(ends[0]?.status, "completed")
+          assert.deepStrictEqual(ends[1], ends[0])
+          assert.deepStrictEqual(second.schema.breaches, [])
+        }),
+      MemoryJournal.layer()
     )
   )
 

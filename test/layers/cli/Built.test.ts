@@ -55,4 +55,20 @@ describe("the command line as it is published", { timeout: 60_000 }, () => {
     await program.until((stdout) => stdout.includes("\n"))
     assert.strictEqual(JSON.parse(program.stdout).result.serverInfo.name, "toolstream")
   })
+
+  it("is the agent of an editor, and brings what that needs", async () => {
+    await using program = new Program(["acp", "--model", "ollama/none"], { main })
+    program.write(
+      `${JSON.stringify({ jsonrpc: "2.0", id: 0, method: "initialize", params: { protocolVersion: 1 } })}\n`
+    )
+    await program.until((stdout) => stdout.includes("\n"))
+    assert.strictEqual(JSON.parse(program.stdout).result.agentInfo.name, "toolstream")
+    assert.match(
+      fs
+        .readdirSync(path.join(folder, "bundle"))
+        .map((file) => fs.readFileSync(path.join(folder, "bundle", file), "utf8"))
+        .join(""),
+      /session\/request_permission/
+    )
+  })
 })

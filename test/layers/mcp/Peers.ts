@@ -49,7 +49,7 @@ export type Answer = () => {
 export const program = (args: ReadonlyArray<string>, environment: Record<string, string> = {}) => ({
   command: process.execPath,
   args: [path.join(repository, "layers/cli/main.ts"), "mcp", ...args],
-  env: { PATH: process.env["PATH"]!, HOME: "/nowhere", XDG_CONFIG_HOME: "/nowhere", ...environment },
+  env: { PATH: process.env["PATH"]!, HOME: process.env["HOME"] ?? "/", XDG_CONFIG_HOME: "/nowhere", ...environment },
   stderr: "ignore" as const
 })
 

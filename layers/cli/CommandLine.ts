@@ -73,6 +73,24 @@ const withTools = <E, R>(
     })
   )
 
+/** The same, once the calls are ended that a program left open in the journal. */
+const withJournal = <E, R>(
+  given: Options & { readonly journal: string | undefined },
+  use: Effect.Effect<boolean | number, E, R>
+) =>
+  withTools(
+    given,
+    given.journal === undefined
+      ? use
+      : Effect.andThen(
+          Effect.flatMap(
+            Effect.promise(() => import("./Journal.ts")),
+            (Journal) => Journal.recoverFirst()
+          ),
+          use
+        )
+  )
+
 const list = Command.make("list", options, (given) =>
   withTools(
     given,
@@ -108,7 +126,7 @@ const call = Command.make(
     )
   },
   (given) =>
-    withTools(
+    withJournal(
       given,
       Effect.gen(function* () {
         const { cancelAfter, id, json, name, parameters, timeout } = given
@@ -144,7 +162,7 @@ const run = Command.make(
     ...kept
   },
   (given) =>
-    withTools(
+    withJournal(
       given,
       Effect.gen(function* () {
         const { cancelAfter, file, json, timeout } = given
@@ -327,7 +345,7 @@ const mcp = Command.make(
     )
   },
   (given) =>
-    withTools(
+    withJournal(
       { ...given, asksCaller: true },
       Effect.gen(function* () {
         const Mcp = yield* Effect.promise(() => import("./Mcp.ts"))

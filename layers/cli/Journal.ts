@@ -53,25 +53,42 @@ export const show = Effect.fn("cli.journal.show")(function* (options: {
  */
 export const recover = Effect.fn("cli.journal.recover")(function* (options: { readonly json: boolean }) {
   const { talk, write } = yield* StandardStreams
-  const records = yield* Effect.serviceOption(Records)
-  if (records._tag === "None") return yield* new UsageError({ message: "There is no journal to recover." })
-  const recovered = yield* Recovery.recover.pipe(
-    Effect.provideService(Records, records.value),
-    Effect.mapError(({ message }) => new UsageError({ message }))
-  )
-  for (const { attempt, call, terminal } of recovered) {
-    const { result } = terminal
-    const end = result._tag === "Success" ? "succeeded" : `${result.error.reason._tag}: ${result.error.message}`
-    const again = attempt === undefined ? "" : ` (made again, attempt ${attempt})`
+  const recovered = yield* recoverAll
+  for (const one of recovered) {
+    const { terminal } = one
     yield* write(
-      options.json
-        ? `${JSON.stringify({ call, ...(attempt === undefined ? {} : { attempt }), terminal: toJson(terminal) })}\n`
-        : `${PlainText.makeLine(`${call.callId}  ${call.name}${again}  ${end}`)}\n`
+      options.json ? `${JSON.stringify({ ...one, terminal: toJson(terminal) })}\n` : `${recoveredLine(one)}\n`
     )
   }
   if (recovered.length === 0) yield* talk("No call is open.\n")
   return true
 })
+
+/**
+ * The same, before anything else is done with the journal: told, and no data.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const recoverFirst = Effect.fn("cli.journal.recoverFirst")(function* () {
+  const { talk } = yield* StandardStreams
+  for (const one of yield* recoverAll) yield* talk(`Left open by a program that died: ${recoveredLine(one)}\n`)
+})
+
+const recoverAll = Effect.gen(function* () {
+  const records = yield* Effect.serviceOption(Records)
+  if (records._tag === "None") return yield* new UsageError({ message: "There is no journal to recover." })
+  return yield* Recovery.recover.pipe(
+    Effect.provideService(Records, records.value),
+    Effect.mapError(({ message }) => new UsageError({ message }))
+  )
+})
+
+const recoveredLine = ({ attempt, call, terminal: { result } }: Recovery.Recovered): string => {
+  const end = result._tag === "Success" ? "succeeded" : `${result.error.reason._tag}: ${result.error.message}`
+  const again = attempt === undefined ? "" : ` (made again, attempt ${attempt})`
+  return PlainText.makeLine(`${call.callId}  ${call.name}${again}  ${end}`)
+}
 
 const encode = Schema.encodeSync(Schema.Union([Inspection.Call, Inspection.Corrupt]))
 

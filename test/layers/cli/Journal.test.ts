@@ -55,6 +55,33 @@ describe("journal", { timeout: 60_000 }, () => {
     assert.match(corrupt.stdout, /failed .*bash .*Lost: /)
   })
 
+  it("the next program that uses the journal ends what the last one left open, and says so", async () => {
+    using place = Program.temporary("unused", "")
+    const journal = path.join(place.directory, "journal")
+    await using running = new Program.Program(["run", "--json", "--journal", journal])
+    running.write(Program.lines(Program.bash("1", "echo begun; sleep 100")))
+    await running.until((stdout) => stdout.includes("begun"))
+    running.signal("SIGKILL")
+    await running.ended
+    const read = JSON.stringify({ path: "package.json", limit: 1 })
+    const next = await Program.toolstream(["call", "read_file", read, "--journal", journal])
+    assert.deepStrictEqual([next.status, next.stdout.includes("bash")], [0, false], next.stderr)
+    assert.match(
+      next.stderr,
+      /^Left open by a program that died: \S+ {2}bash {2}Lost: .*sleep \(pid \d+, terminated\)/m
+    )
+    const after = await Program.toolstream(["journal", journal, "--json"])
+    assert.deepStrictEqual(
+      lines(after.stdout)
+        .map(({ call, state }) => [(call as { readonly name: string }).name, state])
+        .toSorted(),
+      [
+        ["bash", "failed"],
+        ["read_file", "succeeded"]
+      ]
+    )
+  })
+
   it("follows what another process does", async () => {
     using place = Program.temporary("unused", "")
     const journal = path.join(place.directory, "journal")

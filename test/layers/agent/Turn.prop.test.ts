@@ -43,7 +43,7 @@ const checkHistory = (history: History.History, plan: Plan.Plan, world: Plan.Wor
       }),
       "the calls of the step, in their order"
     )
-    for (const [index, { result }] of calls.entries()) {
+    for (const [index, { name, result }] of calls.entries()) {
       const words = wordsOf(result.content)
       const wanted = Plan.resultOf(step, number, index)
       if (words.includes(wanted.says)) {
@@ -59,7 +59,7 @@ const checkHistory = (history: History.History, plan: Plan.Plan, world: Plan.Wor
       const deaf = step.calls[index]!.does === "deaf"
       const known = started ? (deaf ? [stopped, detached] : [stopped]) : ["It was not executed."]
       assert.include(
-        Array.from(reasons, (why) => known.map((known) => `work: Interrupted: ${why}. ${known}`)).flat(),
+        Array.from(reasons, (why) => known.map((known) => `${name}: Interrupted: ${why}. ${known}`)).flat(),
         words.split("\n")[0]
       )
       assert.isTrue(result.isError)
@@ -224,6 +224,8 @@ const check = (plan: Plan.Plan) =>
       return Effect.forkChild(how, { startImmediately: true })
     }
 
+    /** Nothing more is said. */
+    let quiet = false
     /** One turn, and what the plan has for it. */
     const turn = Effect.fnUntraced(function* (prompt: string, patience: number, ends: Plan.Plan["ends"]) {
       world.ending = false
@@ -239,7 +241,7 @@ const check = (plan: Plan.Plan) =>
       for (let now = 1; now <= patience + 40 && fiber.pollUnsafe() === undefined; now++) {
         yield* TestClock.adjust(1)
         for (const [index, { at, from }] of plan.says.entries()) {
-          if (at !== now || said.has(index)) continue
+          if (quiet || at !== now || said.has(index)) continue
           said.add(index)
           yield* conversation.say([text(`(said ${index})`)], { from })
         }
@@ -269,6 +271,10 @@ const check = (plan: Plan.Plan) =>
       more.push(prompt)
       yield* turn(prompt, 61, { _tag: "ByItself" })
     }
+    // What was said at the end of the last one waits for another.
+    quiet = true
+    more.push("(last)")
+    yield* turn("(last)", 61, { _tag: "ByItself" })
 
     const history = yield* conversation.history
     for (const request of model.requests) checkHistory(request.history, plan, world, reasons)

@@ -131,7 +131,6 @@ export const serve = Effect.fn("acp.serve")(function* (wire: Wire, options: Opti
       : yield* Effect.catch(Effect.provideService(Recall.make, Records, journal), (error) =>
           Effect.as(Effect.logError("the journal tells nothing of calls that were open", error), undefined)
         )
-  const scope = yield* Effect.scope
   const run = yield* FiberSet.makeRuntimePromise<Services, unknown, RequestError>()
   const lives = new Map<string, Live>()
   let offered: ClientCapabilities = {}
@@ -159,7 +158,7 @@ export const serve = Effect.fn("acp.serve")(function* (wire: Wire, options: Opti
     kept?: { readonly sessionId: string; readonly records: Conversation.Options["records"] }
   ) {
     const workspace = yield* workspaceAt(asked.cwd)
-    const own = yield* Scope.fork(scope)
+    const own = yield* Scope.make()
     const live = yield* Effect.gen(function* () {
       const session = yield* Session.make({ workspace, id: kept?.sessionId })
       const conversation = yield* Effect.provideService(
@@ -173,7 +172,10 @@ export const serve = Effect.fn("acp.serve")(function* (wire: Wire, options: Opti
         session
       )
       return { session, conversation }
-    }).pipe(Scope.provide(own))
+    }).pipe(
+      Scope.provide(own),
+      Effect.onError((cause) => Scope.close(own, Exit.failCause(cause)))
+    )
     const begun: Live = {
       ...live,
       scope: own,
@@ -186,10 +188,11 @@ export const serve = Effect.fn("acp.serve")(function* (wire: Wire, options: Opti
     return begun
   })
 
-  const end = (live: Live) =>
+  /** What runs is ended before what it stands on. */
+  const end = (live: Live, why: string) =>
     Effect.suspend(() => {
       lives.delete(live.session.id)
-      return Effect.andThen(cancel(live, "the session was closed"), Scope.close(live.scope, Exit.void))
+      return Effect.andThen(cancel(live, why), Scope.close(live.scope, Exit.void))
     })
 
   /** How the journal says that a call ended. */
@@ -358,7 +361,12 @@ export const serve = Effect.fn("acp.serve")(function* (wire: Wire, options: Opti
     )
     .onRequest(methods.agent.session.load, ({ client, params }) => run(load(params, client)))
     .onRequest(methods.agent.session.close, ({ params }) =>
-      run(Effect.as(Effect.flatMap(find(params.sessionId), end), {}))
+      run(
+        Effect.as(
+          Effect.flatMap(find(params.sessionId), (live) => end(live, "the session was closed")),
+          {}
+        )
+      )
     )
     .onRequest(methods.agent.session.setMode, ({ params: { modeId, sessionId } }) =>
       run(
@@ -381,11 +389,10 @@ export const serve = Effect.fn("acp.serve")(function* (wire: Wire, options: Opti
       )
     )
     .connect(wire)
-  // First of all: what runs is ended with this reason, before what it stands on is.
   yield* Effect.addFinalizer(() =>
     Effect.andThen(
       Effect.sync(() => connection.close()),
-      Effect.forEach([...lives.values()], (live) => cancel(live, leftBy), {
+      Effect.forEach([...lives.values()], (live) => end(live, leftBy), {
         concurrency: "unbounded",
         discard: true
       })

@@ -157,14 +157,19 @@ await scenario("sdk: an edit of a buffer that is not saved, and a terminal of th
 })
 
 await scenario("sdk: the editor is lost in a call, and another one loads the session", async (check_) => {
-  const lost = await connect()
-  const sessionId = await lost.session(workspace)
-  void lost.prompt(sessionId, "wait long").catch(() => {})
-  await until(isAlive, "the command runs")
-  const status = await lost.end()
-  check_(status === 0, "the agent's status", status)
-  check_(!isAlive(), "the command", "is alive")
-  check_(lost.schema.breaches.length === 0, "the wire", lost.schema.breaches)
+  let sessionId = ""
+  // What is left behind depends on how far the call has come.
+  for (let time = 0; time < 5; time++) {
+    fs.rmSync(path.join(workspace, "pid"), { force: true })
+    const lost = await connect()
+    sessionId = await lost.session(workspace)
+    void lost.prompt(sessionId, "wait long").catch(() => {})
+    await until(isAlive, "the command runs")
+    const status = await lost.end()
+    check_(status === 0, "the agent's status", status)
+    check_(!isAlive(), "the command", "is alive")
+    check_(lost.schema.breaches.length === 0, "the wire", lost.schema.breaches)
+  }
   const editor = await connect()
   await editor.load(sessionId, workspace)
   check_(editor.has("user_message_chunk"), "what was said", editor.kinds)

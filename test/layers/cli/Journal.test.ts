@@ -67,10 +67,7 @@ describe("journal", { timeout: 60_000 }, () => {
     const next = await Program.toolstream(["call", "read_file", read, "--journal", journal])
     assert.deepStrictEqual([next.status, next.stdout.includes("bash")], [0, false], next.stderr)
     // What it left running may have been ended by another program that started just now.
-    assert.match(
-      next.stderr,
-      /^Left open by a program that died: \S+ {2}bash {2}Lost: .*sleep \(pid \d+, terminated\)/m
-    )
+    assert.match(next.stderr, /^Left open by a program that died: \S+ {2}bash {2}Lost: /m)
     const after = await Program.toolstream(["journal", journal, "--json"])
     assert.deepStrictEqual(
       lines(after.stdout)

@@ -92,7 +92,10 @@ const fateOf = ({ accepted, decoded, started }: OpenCall, leftovers: ReadonlyArr
   return { _tag: "Settle", reason: new Lost(ended.length === 0 ? {} : { detail }) }
 }
 
-/** Undefined if somebody else has settled it since. */
+/** The call is somebody else's by now: it has a terminal, or was claimed by another. */
+const others: ReadonlySet<JournalError["reason"]> = new Set(["Settled", "Closed"])
+
+/** Undefined if it is somebody else's. */
 const settled = (
   records: Service,
   { accepted, nextSeq, started }: OpenCall,
@@ -114,7 +117,7 @@ const settled = (
       }
     }
     return yield* Effect.matchEffect(records.write(terminal, "durable"), {
-      onFailure: (error) => (error.reason === "Settled" ? Exit.succeed(undefined) : Exit.fail(error)),
+      onFailure: (error) => (others.has(error.reason) ? Exit.succeed(undefined) : Exit.fail(error)),
       onSuccess: () => Exit.succeed({ call, terminal })
     })
   })

@@ -5,7 +5,18 @@ import * as dgram from "node:dgram"
 import * as fs from "node:fs"
 import * as net from "node:net"
 import * as path from "node:path"
-import { because, inWorld, inWorldOfRoot, isRoot, missing, run, succeeding, within, type World } from "./Sandboxed.ts"
+import {
+  because,
+  inWorld,
+  inWorldOfRoot,
+  isRoot,
+  missing,
+  node,
+  run,
+  succeeding,
+  within,
+  type World
+} from "./Sandboxed.ts"
 
 /** A server that counts who comes. */
 const listening = <S extends net.Server>(server: S, where: string | { readonly port: number; readonly host: string }) =>
@@ -31,7 +42,7 @@ const portOf = (server: { address: () => string | net.AddressInfo | null }): num
 /** Connects to a socket by its name, NUL first if it is abstract, and prints what it says. */
 const connecting = (name: string) => {
   const program = `require("node:net").connect(${JSON.stringify({ path: name })}).on("error", (e) => { console.log(e.code); process.exit(1) }).pipe(process.stdout)`
-  return `'${process.execPath}' -e '${program}'`
+  return `'${node()}' -e '${program}'`
 }
 
 describe.skipIf(missing !== undefined)(`a sandbox: files${because}`, () => {
@@ -447,7 +458,7 @@ describe.skipIf(missing !== undefined)(`a sandbox: the network${because}`, () =>
   inWorld("no-network: no name is resolved, and commands reach one another", ({ workspace }) =>
     Effect.gen(function* () {
       const server = `require("node:net").createServer((s) => s.end("hi")).listen(0, "127.0.0.1", function () { require("node:net").connect(this.address().port).on("data", (d) => { process.stdout.write(d); process.exit() }) })`
-      const { stdout } = yield* run(`'${process.execPath}' -e '${server}'; timeout 5 getent hosts example.com`)
+      const { stdout } = yield* run(`'${node()}' -e '${server}'; timeout 5 getent hosts example.com`)
       assert.strictEqual(stdout, "hi")
     }).pipe(within("no-network", workspace))
   )

@@ -31,6 +31,29 @@ export const missing: string | undefined = (() => {
 /** The same, behind the name of what is skipped. */
 export const because = missing === undefined ? "" : ` (skipped: ${missing})`
 
+/** In /tmp, which is not the host's there. */
+const isHidden = (file: string): boolean => file.startsWith("/tmp/") || file.startsWith("/var/tmp/")
+
+/** A folder of this run that is seen in a sandbox, wherever the repository is. */
+const seen = (): string => {
+  const cache = path.join(isHidden(repository) ? os.homedir() : path.join(repository, "node_modules"), ".cache")
+  fs.mkdirSync(cache, { recursive: true })
+  return fs.realpathSync(fs.mkdtempSync(path.join(cache, "toolstream-sandbox-")))
+}
+
+let copied: string | undefined
+
+/** Node, where a command in a sandbox finds it. */
+export const node = (): string => {
+  if (!isHidden(process.execPath)) return process.execPath
+  if (copied !== undefined) return copied
+  const folder = seen()
+  process.once("exit", () => fs.rmSync(folder, { recursive: true, force: true }))
+  copied = path.join(folder, "node")
+  fs.copyFileSync(process.execPath, copied)
+  return copied
+}
+
 /** A workspace, and a folder beside it that is seen in the sandbox: not in /tmp, which is not the host's there. */
 export interface World {
   readonly root: string
@@ -41,9 +64,7 @@ export interface World {
 
 export const world: Effect.Effect<World, never, Scope.Scope> = Effect.acquireRelease(
   Effect.sync(() => {
-    const cache = path.join(repository, "node_modules", ".cache")
-    fs.mkdirSync(cache, { recursive: true })
-    const root = fs.realpathSync(fs.mkdtempSync(path.join(cache, "sandbox-")))
+    const root = seen()
     const made = {
       root,
       workspace: path.join(root, "workspace"),

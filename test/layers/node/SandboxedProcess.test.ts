@@ -15,6 +15,7 @@ import {
   inWorld,
   inWorldOfRoot,
   missing,
+  node,
   processes,
   run,
   spawn,
@@ -140,11 +141,9 @@ describe.skipIf(missing !== undefined)(`a process in a sandbox${because}`, () =>
         'globalThis.kept = Buffer.alloc(2e8, 1); require("fs").writeFileSync("ready", ""); setInterval(() => {}, 1e6)'
       )
       for (let i = 0; i < 5; i++) {
-        const child = yield* spawn(
-          `'${process.execPath}' large.cjs >/dev/null 2>&1 & until [ -e go ]; do sleep 0.01; done`
-        )
+        const child = yield* spawn(`'${node()}' large.cjs >/dev/null 2>&1 & until [ -e go ]; do sleep 0.01; done`)
         yield* eventually(() => fs.existsSync(path.join(workspace, "ready")))
-        const [large = 0] = running(`${process.execPath} large.cjs`)
+        const [large = 0] = running(`${node()} large.cjs`)
         fs.writeFileSync(path.join(workspace, "go"), "")
         yield* ended(child)
         // By its number: it has no command line any more while it ends.

@@ -34,9 +34,14 @@ export const because = missing === undefined ? "" : ` (skipped: ${missing})`
 /** In /tmp, which is not the host's there. */
 const isHidden = (file: string): boolean => file.startsWith("/tmp/") || file.startsWith("/var/tmp/")
 
+export const isRoot = process.geteuid?.() === 0
+
+/** Of this user, or, of root, where other users find it. Tests set another home. */
+const ownCache = isRoot ? "/var/cache" : path.join(os.homedir(), ".cache")
+
 /** A folder of this run that is seen in a sandbox, wherever the repository is. */
 const seen = (): string => {
-  const cache = path.join(isHidden(repository) ? os.homedir() : path.join(repository, "node_modules"), ".cache")
+  const cache = isHidden(repository) ? ownCache : path.join(repository, "node_modules", ".cache")
   fs.mkdirSync(cache, { recursive: true })
   return fs.realpathSync(fs.mkdtempSync(path.join(cache, "toolstream-sandbox-")))
 }
@@ -48,6 +53,7 @@ export const node = (): string => {
   if (!isHidden(process.execPath)) return process.execPath
   if (copied !== undefined) return copied
   const folder = seen()
+  fs.chmodSync(folder, 0o755)
   process.once("exit", () => fs.rmSync(folder, { recursive: true, force: true }))
   copied = path.join(folder, "node")
   fs.copyFileSync(process.execPath, copied)
@@ -127,8 +133,6 @@ export const within =
         )
       )
     ) as Effect.Effect<A, E, R>
-
-export const isRoot = process.geteuid?.() === 0
 
 type Body = (world: World) => Effect.Effect<void, unknown, Processes | Scope.Scope>
 

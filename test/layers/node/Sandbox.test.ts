@@ -1,4 +1,4 @@
-import { assert, describe } from "@effect/vitest"
+import { afterAll, assert, describe } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as child_process from "node:child_process"
 import * as dgram from "node:dgram"
@@ -44,6 +44,8 @@ const connecting = (name: string) => {
   const program = `require("node:net").connect(${JSON.stringify({ path: name })}).on("error", (e) => { console.log(e.code); process.exit(1) }).pipe(process.stdout)`
   return `'${node()}' -e '${program}'`
 }
+
+afterAll(removeNode)
 
 describe.skipIf(missing !== undefined)(`a sandbox: files${because}`, () => {
   inWorld("workspace: only the workspace and the temporary folder are written", ({ home, outside, workspace }) =>

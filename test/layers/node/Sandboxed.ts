@@ -54,10 +54,14 @@ export const node = (): string => {
   if (copied !== undefined) return copied
   const folder = seen()
   fs.chmodSync(folder, 0o755)
-  process.once("exit", () => fs.rmSync(folder, { recursive: true, force: true }))
   copied = path.join(folder, "node")
   fs.copyFileSync(process.execPath, copied)
   return copied
+}
+
+/** For when the tests of a file have ended. */
+export const removeNode = (): void => {
+  if (copied !== undefined) fs.rmSync(path.dirname(copied), { recursive: true, force: true })
 }
 
 /** A workspace, and a folder beside it that is seen in the sandbox: not in /tmp, which is not the host's there. */

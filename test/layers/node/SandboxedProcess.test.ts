@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { afterAll, assert, describe, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -16,6 +16,7 @@ import {
   inWorldOfRoot,
   missing,
   node,
+  removeNode,
   processes,
   run,
   spawn,
@@ -103,6 +104,8 @@ const outcome = (child: child_process.ChildProcess) =>
       resume(Effect.try({ try: () => JSON.parse(line), catch: () => new Error(text) }))
     })
   })
+
+afterAll(removeNode)
 
 describe.skipIf(missing !== undefined)(`a process in a sandbox${because}`, () => {
   inWorld("streams, exit status, input and directory are those of the command", ({ workspace }) =>

@@ -12,6 +12,7 @@ import {
   isRoot,
   missing,
   node,
+  removeNode,
   run,
   succeeding,
   within,

@@ -324,7 +324,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   mutant(
     "whoever claims to read only is believed",
     journal,
-    "origin === program && tool.descriptor.hints.readOnly",
+    "isOwn(tool, origin) && tool.descriptor.hints.readOnly",
     "tool.descriptor.hints.readOnly"
   ),
   mutant(

@@ -7,11 +7,11 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import { HttpClient } from "effect/http/HttpClient"
+import type { HttpClient } from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
-import { flow } from "effect/Function"
+import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
+import type * as Redacted from "effect/Redacted"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { text, type ToolContent } from "../../src/ToolContent.ts"
@@ -19,9 +19,9 @@ import { type Described, toolSchema } from "../dialects/ToolSchema.ts"
 import * as History from "./History.ts"
 import * as EventStream from "./internal/EventStream.ts"
 import { Parts } from "./internal/Parts.ts"
+import * as Provider from "./internal/Provider.ts"
 import * as Refusal from "./internal/Refusal.ts"
 import * as WireIds from "./WireIds.ts"
-import * as Retry from "./Retry.ts"
 import { type Request, type Response, Sampler, type SamplerEvent } from "./Sampler.ts"
 import type { Reason } from "./SamplerError.ts"
 
@@ -29,8 +29,7 @@ import type { Reason } from "./SamplerError.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Options {
-  readonly model: string
+export interface Options extends Provider.Options {
   /** None, for a server that asks for none. */
   readonly apiKey?: Redacted.Redacted | undefined
   /** Default: `https://api.openai.com/v1`. */
@@ -39,40 +38,21 @@ export interface Options {
   readonly provider?: string | undefined
   /** Of one response. Default: the provider's. */
   readonly maxTokens?: number | undefined
-  readonly retry?: Retry.Policy | undefined
-  /** In which something of a response has to come, in ms. Default: 5 minutes. */
-  readonly idleMs?: number | undefined
 }
-
-const defaultIdleMs = 300_000
 
 /**
  * @category constructors
  * @since 0.1.0
  */
 export const make = (options: Options): Effect.Effect<Sampler["Service"], never, HttpClient> =>
-  Effect.map(HttpClient, (client) => {
-    const { apiKey, baseUrl = "https://api.openai.com/v1", idleMs = defaultIdleMs, provider = "chat" } = options
-    const key = apiKey === undefined ? undefined : Redacted.value(apiKey)
-    return Sampler.of({
-      sample: (asked) =>
-        Retry.retrying(
-          EventStream.sample({
-            provider,
-            client,
-            key,
-            idleMs,
-            reader: () => new Reader(key),
-            request: HttpClientRequest.post(`${baseUrl.replace(/\/+$/, "")}/chat/completions`).pipe(
-              flow(
-                apiKey === undefined ? (request) => request : HttpClientRequest.bearerToken(apiKey),
-                HttpClientRequest.bodyJsonUnsafe(body(options, asked))
-              )
-            )
-          }),
-          options.retry
-        )
-    })
+  Provider.sampler(options, {
+    provider: options.provider ?? "chat",
+    apiKey: options.apiKey,
+    baseUrl: options.baseUrl ?? "https://api.openai.com/v1",
+    path: "/chat/completions",
+    authorize: options.apiKey === undefined ? identity : HttpClientRequest.bearerToken(options.apiKey),
+    body: (asked) => body(options, asked),
+    reader: (key) => new Reader(key)
   })
 
 /**

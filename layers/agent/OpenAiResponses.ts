@@ -8,7 +8,7 @@
  */
 import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
-import { HttpClient } from "effect/http/HttpClient"
+import type { HttpClient } from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -19,9 +19,9 @@ import { type Described, type OpenAiFunction, toolSchema } from "../dialects/Too
 import * as History from "./History.ts"
 import * as EventStream from "./internal/EventStream.ts"
 import { Parts } from "./internal/Parts.ts"
+import * as Provider from "./internal/Provider.ts"
 import * as Refusal from "./internal/Refusal.ts"
 import * as WireIds from "./WireIds.ts"
-import * as Retry from "./Retry.ts"
 import { type Request, type Response, Sampler, type SamplerEvent } from "./Sampler.ts"
 import { MalformedResponse, type Reason } from "./SamplerError.ts"
 
@@ -29,8 +29,7 @@ import { MalformedResponse, type Reason } from "./SamplerError.ts"
  * @category models
  * @since 0.1.0
  */
-export interface Options {
-  readonly model: string
+export interface Options extends Provider.Options {
   readonly apiKey: Redacted.Redacted
   /** Default: `https://api.openai.com/v1`. */
   readonly baseUrl?: string | undefined
@@ -38,41 +37,24 @@ export interface Options {
   readonly maxTokens?: number | undefined
   /** How hard a model thinks that can: then its thoughts go back with the calls they led to. Default: as it does. */
   readonly effort?: string | undefined
-  readonly retry?: Retry.Policy | undefined
-  /** In which something of a response has to come, in ms. Default: 5 minutes. */
-  readonly idleMs?: number | undefined
 }
 
 /** The name of the provider, and of what it wants back. */
 const provider = "openai"
-
-const defaultIdleMs = 300_000
 
 /**
  * @category constructors
  * @since 0.1.0
  */
 export const make = (options: Options): Effect.Effect<Sampler["Service"], never, HttpClient> =>
-  Effect.map(HttpClient, (client) => {
-    const { baseUrl = "https://api.openai.com/v1", idleMs = defaultIdleMs } = options
-    const key = Redacted.value(options.apiKey)
-    return Sampler.of({
-      sample: (asked) =>
-        Retry.retrying(
-          EventStream.sample({
-            provider,
-            client,
-            key,
-            idleMs,
-            reader: () => new Reader(key),
-            request: HttpClientRequest.post(`${baseUrl.replace(/\/+$/, "")}/responses`).pipe(
-              HttpClientRequest.bearerToken(options.apiKey),
-              HttpClientRequest.bodyJsonUnsafe(body(options, asked))
-            )
-          }),
-          options.retry
-        )
-    })
+  Provider.sampler(options, {
+    provider,
+    apiKey: options.apiKey,
+    baseUrl: options.baseUrl ?? "https://api.openai.com/v1",
+    path: "/responses",
+    authorize: HttpClientRequest.bearerToken(options.apiKey),
+    body: (asked) => body(options, asked),
+    reader: () => new Reader(Redacted.value(options.apiKey))
   })
 
 /**

@@ -234,6 +234,10 @@ const trust = Command.make(
 )
 
 const { cancelAfter: _, ...agentOptions } = options
+/** A server prints nothing but its protocol. */
+const { json: _json, ...serverOptions } = agentOptions
+/** What is made again has the clocks of its tool. */
+const { timeout: _timeout, ...recoverOptions } = agentOptions
 
 const agent = Command.make(
   "agent",
@@ -314,13 +318,7 @@ const permissions = Command.make(
 const mcp = Command.make(
   "mcp",
   {
-    workspace: options.workspace,
-    plugins: options.plugins,
-    allow: options.allow,
-    yes: options.yes,
-    sandbox: options.sandbox,
-    inheritEnv: options.inheritEnv,
-    timeout: options.timeout,
+    ...serverOptions,
     http: Flag.Int("http").pipe(
       Flag.filter(
         (port) => port >= 0 && port <= 65_535,
@@ -381,12 +379,7 @@ const journal = Command.make(
     directory: Argument.String("DIR").pipe(Argument.withDescription("The folder of a journal")),
     follow: toggle("follow", "Go on with every call that starts or ends, until Ctrl-C"),
     recover: toggle("recover", "End every call that a process left open, or make it again where that is safe"),
-    json: options.json,
-    workspace: options.workspace,
-    plugins: options.plugins,
-    allow: options.allow,
-    yes: options.yes,
-    sandbox: options.sandbox
+    ...recoverOptions
   },
   (given) =>
     Effect.gen(function* () {
@@ -418,13 +411,7 @@ const journal = Command.make(
 const acp = Command.make(
   "acp",
   {
-    workspace: options.workspace,
-    plugins: options.plugins,
-    allow: options.allow,
-    yes: options.yes,
-    sandbox: options.sandbox,
-    inheritEnv: options.inheritEnv,
-    timeout: options.timeout,
+    ...serverOptions,
     ...kept,
     ...modelOptions
   },

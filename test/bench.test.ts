@@ -22,13 +22,24 @@ describe("bench", () => {
     assert.deepStrictEqual([...samples.keys()], ["a", "b"])
     for (const times of samples.values()) assert.strictEqual(times.length, options.rounds)
 
-    const floored: Comparison = { ...comparison, id: "spin.amount", unit: "ms", floor: 2, lowerIsBetter: true }
+    const floored: Comparison = { ...comparison, id: "spin.amount", unit: "ms", floor: 2, goal: 1, lowerIsBetter: true }
     const rows = compare(samples, [comparison, floored]).map(({ row }) => row)
     assert.deepStrictEqual(
       rows.map(({ ours, ratio, theirs, ...row }) => [row, [ours, ratio, theirs].every((figure) => figure > 0)]),
       [
-        [{ id: "spin.vs-other", unit: "ns/call", against: "b", floor: null, lowerIsBetter: false }, true],
-        [{ id: "spin.amount", unit: "ms", against: "b", floor: 2, lowerIsBetter: true }, true]
+        [
+          {
+            id: "spin.vs-other",
+            what: "a",
+            unit: "ns/call",
+            against: "b",
+            floor: null,
+            goal: null,
+            lowerIsBetter: false
+          },
+          true
+        ],
+        [{ id: "spin.amount", what: "a", unit: "ms", against: "b", floor: 2, goal: 1, lowerIsBetter: true }, true]
       ]
     )
   })

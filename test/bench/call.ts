@@ -33,21 +33,21 @@ const promises = "10,000 promises at once that sleep 10 ms"
 
 const unit = "ns/call"
 const vsToolkit: ReadonlyArray<Comparison> = [
-  { id: "call.trivial.vs-toolkit", ours: dispatch, theirs: toolkit, unit, floor: 12 },
+  { id: "call.trivial.vs-toolkit", ours: dispatch, theirs: toolkit, unit, floor: 12, goal: 60 },
   { id: "call.events.vs-toolkit", ours: events, theirs: toolkit, unit, floor: null },
   { id: "call.typed.vs-toolkit", ours: typed, theirs: toolkit, unit, floor: null }
 ]
 const vsGenerator: ReadonlyArray<Comparison> = [
-  { id: "call.trivial.vs-zod-generator", ours: dispatch, theirs: generator, unit, floor: 1 / 12 }
+  { id: "call.trivial.vs-zod-generator", ours: dispatch, theirs: generator, unit, floor: 1 / 12, goal: 1 / 3 }
 ]
 const guards: ReadonlyArray<Comparison> = [
-  { id: "call.guarded.vs-toolkit", ours: guarded, theirs: toolkit, unit, floor: 8 }
+  { id: "call.guarded.vs-toolkit", ours: guarded, theirs: toolkit, unit, floor: 8, goal: 30 }
 ]
 const vsAiSdk: ReadonlyArray<Comparison> = [
-  { id: "call.trivial.vs-ai-sdk", ours: fromText, theirs: aiSdk, unit, floor: 1.5 }
+  { id: "call.trivial.vs-ai-sdk", ours: fromText, theirs: aiSdk, unit, floor: 1.5, goal: 6 }
 ]
 const crowd: ReadonlyArray<Comparison> = [
-  { id: "call.10k-at-once.vs-promises", ours: sleeping, theirs: promises, unit: "ms", floor: 1 / 2.5 }
+  { id: "call.10k-at-once.vs-promises", ours: sleeping, theirs: promises, unit: "ms", floor: 1 / 2.5, goal: 1 / 1.3 }
 ]
 export const comparisons = [...vsGenerator, ...vsToolkit, ...guards, ...vsAiSdk, ...crowd]
 

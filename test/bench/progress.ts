@@ -37,11 +37,11 @@ const vsGenerator: ReadonlyArray<Comparison> = [
   { id: "progress.single.vs-zod-generator", ours: single, theirs: generator, unit, floor: null }
 ]
 const vsBare: ReadonlyArray<Comparison> = [
-  { id: "progress.chunked.vs-generator", ours: chunked, theirs: bare, unit, floor: 1 },
-  { id: "progress.single.vs-generator", ours: single, theirs: bare, unit, floor: 0.5 }
+  { id: "progress.chunked.vs-generator", ours: chunked, theirs: bare, unit, floor: 1, goal: 1.5 },
+  { id: "progress.single.vs-generator", ours: single, theirs: bare, unit, floor: 0.5, goal: 1 }
 ]
 const vsAiSdk: ReadonlyArray<Comparison> = [
-  { id: "progress.chunked.vs-ai-sdk", ours: chunked, theirs: aiSdk, unit, floor: 4 }
+  { id: "progress.chunked.vs-ai-sdk", ours: chunked, theirs: aiSdk, unit, floor: 4, goal: 8 }
 ]
 export const comparisons = [...vsGenerator, ...vsToolkit, ...vsBare, ...vsAiSdk]
 

@@ -37,11 +37,14 @@ export interface Comparison {
   readonly unit: Unit
   /** The bar that was set for `ratio`; null if none was. */
   readonly floor: number | null
+  /** What is aimed at beyond it. */
+  readonly goal?: number | undefined
   readonly lowerIsBetter?: boolean | undefined
 }
 
 export interface Row {
   readonly id: string
+  readonly what: string
   /** Medians, in `unit`. */
   readonly ours: number
   readonly theirs: number
@@ -55,6 +58,7 @@ export interface Row {
   readonly unit: string
   readonly against: string
   readonly floor: number | null
+  readonly goal: number | null
   readonly lowerIsBetter: boolean
 }
 
@@ -84,7 +88,7 @@ export const race = async (contenders: ReadonlyArray<Contender>, options: Option
 }
 
 export const compare = (samples: Samples, comparisons: ReadonlyArray<Comparison>): ReadonlyArray<Measured> =>
-  comparisons.map(({ floor, id, lowerIsBetter = false, ours, over, theirs, unit }) => {
+  comparisons.map(({ floor, goal = null, id, lowerIsBetter = false, ours, over, theirs, unit }) => {
     const of = (name: string): ReadonlyArray<number> => {
       const found = samples.get(name)
       if (found === undefined) throw new Error(`${id}: there is no contender "${name}"`)
@@ -96,12 +100,14 @@ export const compare = (samples: Samples, comparisons: ReadonlyArray<Comparison>
     const ratios = a.map((ns, round) => (lowerIsBetter ? ns / b[round]! : b[round]! / ns))
     const row = {
       id,
+      what: ours,
       ours: median(a) / units[unit],
       theirs: median(b) / units[unit],
       ratio: median(ratios),
       unit,
       against: over === undefined ? theirs : `${theirs}, over ${over}`,
       floor,
+      goal,
       lowerIsBetter
     }
     return { row, quartiles: [quantile(ratios, 0.25), quantile(ratios, 0.75)] }

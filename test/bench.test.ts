@@ -1,5 +1,10 @@
+import * as fs from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
+import { type Curve, growthOf, type Line } from "./bench/curves/Curve.ts"
+import { toSvg } from "./bench/curves/Svg.ts"
+import { type Results, toMarkdown } from "./bench/document.ts"
 import { parts } from "./bench/parts.ts"
+import { byTask, comparisons as comparisonsOfPeers } from "./bench/peers/peers.ts"
 import { compare, type Comparison, type Contender, race } from "./bench/race.ts"
 
 const options = { rounds: 3, sampleMs: 1, warmUpMs: 5 }
@@ -65,8 +70,9 @@ describe("bench", () => {
     assert.strictEqual(ended, "wrong")
   })
 
-  it("ids are what they were: they name figures of earlier releases", () => {
-    const ids = Object.values(parts).flatMap(({ comparisons }) => comparisons.map(({ id }) => id))
+  it("ids are what they were: they name figures of earlier releases", async () => {
+    const loaded = await Promise.all(Object.values(parts).map(({ load }) => load()))
+    const ids = loaded.flatMap(({ comparisons }) => comparisons.map(({ id }) => id))
     assert.deepStrictEqual(ids, [
       "call.trivial.vs-zod-generator",
       "call.trivial.vs-toolkit",
@@ -87,7 +93,31 @@ describe("bench", () => {
       "journal.open.1m.rss",
       "mcp.call.vs-bare-handler",
       "mcp.call.vs-sdk",
+      "memory.call.vs-promise",
+      "memory.tool.vs-toolkit",
+      "memory.session",
+      "memory.million-calls",
       "monitor.lines.vs-split",
+      "peers.call.effect-ai",
+      "peers.call.effect-ai.over-raw",
+      "peers.call.ai-sdk",
+      "peers.call.ai-sdk.over-raw",
+      "peers.call.openai-agents",
+      "peers.call.openai-agents.over-raw",
+      "peers.call.mastra",
+      "peers.call.mastra.over-raw",
+      "peers.call.langchain",
+      "peers.call.langchain.over-raw",
+      "peers.call.mcp-sdk",
+      "peers.call.mcp-sdk.over-raw",
+      "peers.start.execa",
+      "peers.start.execa.over-raw",
+      "peers.start.effect-process",
+      "peers.start.effect-process.over-raw",
+      "peers.1gib.execa",
+      "peers.1gib.execa.over-raw",
+      "peers.1gib.effect-process",
+      "peers.1gib.effect-process.over-raw",
       "process.bash-1gib.vs-data",
       "process.bash-1gib.growth",
       "process.spawn-true.vs-raw",
@@ -109,5 +139,155 @@ describe("bench", () => {
       "turn.10-calls.vs-effect-ai",
       "turn.same-model.vs-effect-ai"
     ])
+  })
+})
+
+const lineOf = (cost: Line["cost"], of: (n: number) => number): Line => ({
+  name: "it",
+  cost,
+  points: [1, 10, 100, 1000, 10_000, 100_000].map((n) => [n, of(n)])
+})
+
+const curve: Curve = {
+  id: "spins",
+  title: 'Spins & "turns" < 2',
+  x: { label: "spins at once", unit: "count" },
+  y: { label: "time of each", unit: "ns" },
+  lines: [
+    { ...lineOf("each", (n) => 1000 + n / 1000), name: "a spin" },
+    { ...lineOf("whole", (n) => 10 * n ** 2), name: "all spins" }
+  ]
+}
+
+describe("curves", () => {
+  it("growth is told from the costs of one and from those of all", () => {
+    const exponents = [
+      lineOf("each", () => 7),
+      lineOf("whole", (n) => 7 * n),
+      lineOf("each", (n) => 7 * Math.sqrt(n)),
+      lineOf("whole", (n) => 7 * n ** 2)
+    ].map((line) => Number(growthOf(line).exponent.toFixed(6)))
+    assert.deepStrictEqual(exponents, [1, 1, 1.5, 2])
+  })
+
+  it("n log n is not worse than n log n, and what is a little more is", () => {
+    const { bar, exponent, isWorse } = growthOf(lineOf("each", (n) => 3 * Math.log(n)))
+    assert.deepStrictEqual([exponent.toFixed(9), isWorse], [bar.toFixed(9), false])
+    assert.isAbove(bar, 1)
+    assert.isTrue(growthOf(lineOf("each", (n) => Math.log(n) * n ** 0.1)).isWorse)
+  })
+
+  it("what a few cost hides no growth: only the last two decades are fitted", () => {
+    assert.isTrue(growthOf(lineOf("whole", (n) => 1e6 + n ** 2)).isWorse)
+  })
+
+  it("a picture is well-formed, with every point where it can be seen", () => {
+    const svg = toSvg(curve)
+    const open: Array<string> = []
+    const rest = svg.replaceAll(
+      /<(\/?)([a-z]+)((?: [a-z-]+="[^"<>]*")*)\s*(\/?)>/gi,
+      (_, end, name, _attributes, empty) => {
+        if (end === "/") assert.strictEqual(open.pop(), name)
+        else if (empty === "") open.push(name)
+        return ""
+      }
+    )
+    assert.deepStrictEqual(open, [])
+    assert.notMatch(rest, /[<>]|&(?!(amp|lt|gt|quot);)/)
+    assert.include(rest, "Spins &amp; &quot;turns&quot; &lt; 2")
+    assert.notMatch(svg, /NaN|Infinity|undefined/)
+    const places = [...svg.matchAll(/<circle cx="([\d.]+)" cy="([\d.]+)" r="3"/g)].map(([, x, y]) => [
+      Number(x),
+      Number(y)
+    ])
+    assert.lengthOf(places, 12)
+    for (const [x, y] of places) assert.isTrue(x! >= 0 && x! <= 720 && y! >= 0 && y! <= 380, `${x}, ${y}`)
+  })
+})
+
+describe("the page of the benchmarks", () => {
+  const samples = new Map([
+    ["ours", [120, 110, 130]],
+    ["theirs", [10, 11, 10]],
+    ["close", [119, 111, 131]],
+    ["slow", [1200, 1100, 1300]],
+    ["1 MB", [1e6, 1e6, 1e6]],
+    ["memory", [70e6, 71e6, 72e6]]
+  ])
+  const unit = "ns/call"
+  const measured = compare(samples, [
+    { id: "a.reached", ours: "ours", theirs: "slow", unit, floor: 5, goal: 10 },
+    { id: "a.held", ours: "ours", theirs: "theirs", unit, floor: 1 / 20, goal: 1 / 3 },
+    { id: "a.even", ours: "ours", theirs: "close", unit, floor: null },
+    { id: "a.missed", ours: "memory", theirs: "1 MB", unit: "MB", floor: 64, goal: 40, lowerIsBetter: true }
+  ])
+  const ofPeers = comparisonsOfPeers.flatMap((comparison) =>
+    compare(
+      new Map([
+        [comparison.ours, [20e6]],
+        [comparison.theirs, [10e6]]
+      ]),
+      [comparison]
+    )
+  )
+  const results: Results = {
+    date: "2026-01-02",
+    rounds: 3,
+    minutes: 14.4,
+    machine: {
+      processor: "P",
+      cores: 2,
+      memoryGb: 4,
+      system: "Linux 6",
+      versions: { toolstream: "0.1.0", execa: "1.2.3" }
+    },
+    parts: [{ name: "a", title: "Some part", measured }],
+    peers: byTask(ofPeers),
+    curves: [curve]
+  }
+  const lines = (gap: string) => toMarkdown(results, `<!-- ${gap} -->`).split("\n")
+
+  it("has the bars of every row, and says which are missed", () => {
+    assert.deepStrictEqual(lines("bars"), [
+      "| what | beside | measured | floor | goal |  |",
+      "| --- | --- | --- | --- | --- | --- |",
+      "| ours | slow | **10 × as fast** | 5 × as fast | 10 × as fast | goal reached |",
+      "| ours | theirs | **12 × the time** | 20 × the time | 3 × the time | holds |",
+      "| memory |  | **71.0 MB** | 64.0 MB | 40.0 MB | **missed** |"
+    ])
+  })
+
+  it("says where ours is slower than whom, the worst first, and what is too close to call", () => {
+    const [first, second, ...rest] = lines("slower")
+    assert.strictEqual(first, "- **Ours** takes 12 × the time of theirs (120 ns/call beside 10.0 ns/call).")
+    assert.match(
+      second!,
+      /^- \*\*A trivial call, dispatched\*\* takes 2 × the time of effect\/ai's .*; 2 × the time of Mastra's/
+    )
+    assert.strictEqual(rest.at(-1), "Too close to call in this run: ours, beside close.")
+    assert.notInclude(lines("slower").join(), "MB")
+  })
+
+  it("has the growth of every curve, and says which is worse than n log n", () => {
+    assert.deepStrictEqual(lines("curves").slice(-4), [
+      '![Spins & "turns" < 2, by spins at once](benchmarks/spins.svg)',
+      "",
+      "- A spin: 1.00 µs at 1, 1.10 µs at 100,000. All of n grows as n^1.02; n log n is n^1.11 there: not worse.",
+      "- All spins: 10.0 ns at 1, 100 s at 100,000. All of n grows as n^2.00; n log n is n^1.11 there: **worse than n log n**."
+    ])
+  })
+
+  it("has every other library with its version, beside ours", () => {
+    const [start, output] = lines("peers").filter((line) => line.includes("execa 1.2.3"))
+    assert.include(start!, "| execa 1.2.3 | 10.0 ms | 20.0 ms | 2 × the time | 2 × the time |")
+    assert.isDefined(output)
+  })
+
+  it("knows what to say in every gap of its text", () => {
+    const template = fs.readFileSync(new URL("bench/template.md", import.meta.url), "utf8")
+    const page = toMarkdown(results, template)
+    assert.include(page, "Measured on 2026-01-02 on P, 2 cores, 4 GB, Linux 6; all of it in one run of\n14 minutes.")
+    assert.notInclude(page, "<!--")
+    assert.throws(() => toMarkdown(results, "<!-- nothing -->"), "nothing")
   })
 })

@@ -11,12 +11,12 @@ import * as os from "node:os"
 import * as path from "node:path"
 import { promisify } from "node:util"
 import * as FileJournal from "../../layers/node/FileJournal.ts"
-import type * as Journal from "../../src/Journal.ts"
 import * as Tool from "../../src/Tool.ts"
 import * as ToolCall from "../../src/ToolCall.ts"
 import * as ToolRegistry from "../../src/ToolRegistry.ts"
 import * as ToolRuntime from "../../src/ToolRuntime.ts"
 import * as ToolStream from "../../src/ToolStream.ts"
+import { fill, openOf } from "./journal-fill.ts"
 import { compare, type Comparison, type Contender, type Measured, race } from "./race.ts"
 
 const width = 64
@@ -74,6 +74,8 @@ const inTemporaryFolder = <A>(use: (folder: string) => Promise<A>): Promise<A> =
   const folder = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "toolstream-bench-")))
   return use(folder).finally(() => fs.rmSync(folder, { recursive: true, force: true }))
 }
+
+const million = 1_000_000
 
 /** Rounds of what takes seconds. */
 const maxOpenRounds = 3
@@ -137,47 +139,14 @@ const calls = (folder: string, rounds: number) =>
     ])
   })
 
-/** A million calls, of which 1,000 are open: as many as are in flight at a time, and more. */
-const fill = (directory: string) =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const journal = yield* FileJournal.make({ directory, keepBytes: Number.MAX_SAFE_INTEGER })
-      const count = 1_000_000
-      for (let n = 0; n < count; n++) {
-        const callId = `01a22d6b-622b-7316-a7f7-${String(n).padStart(12, "0")}`
-        const entries: ReadonlyArray<Journal.Entry> = [
-          { _tag: "Accepted", call: { callId, sessionId: "million", name: "look" }, workspace: "/work", at: n },
-          {
-            _tag: "Decoded",
-            callId,
-            parameters: { path: "README.md" },
-            parametersHash: "84f743fef5a9fe917e85d73f7f857e54f1a40c79bcf5b9b6c4ecce50fe6c9b16",
-            hidden: false,
-            readOnly: true
-          },
-          { _tag: "Started", callId, attempt: 1, repeatable: true, at: n },
-          {
-            _tag: "Terminal",
-            callId,
-            result: { _tag: "Success", value: "x".repeat(200), content: [], isError: false },
-            stats: { durationMs: 1, queuedMs: 0, progress: { emitted: 0, delivered: 0, merged: 0, dropped: 0 } }
-          }
-        ]
-        const isOpen = n % 1000 === 999
-        for (const entry of isOpen ? entries.slice(0, 3) : entries) yield* journal.write(entry, "buffered")
-        if (isOpen) yield* journal.write({ _tag: "Started", callId, attempt: 2, repeatable: true, at: n }, "durable")
-      }
-    })
-  )
-
 const opening = async (directory: string, rounds: number): Promise<ReadonlyArray<Measured>> => {
-  await Effect.runPromise(fill(directory))
+  await Effect.runPromise(fill(directory, million))
   const samples = new Map<string, Array<number>>([open, bare, memory, oneMegabyte].map((name) => [name, []]))
   const add = (name: string, value: number) => samples.get(name)!.push(value)
   for (let round = 0; round < rounds; round++) {
     const { stderr, stdout } = spawnSync(
       process.execPath,
-      [path.join(import.meta.dirname, "journal-open.ts"), directory],
+      [path.join(import.meta.dirname, "journal-open.ts"), directory, String(openOf(million))],
       {
         encoding: "utf8"
       }

@@ -1,9 +1,25 @@
 /**
- * Measures one part and tells its parent. `node --no-flush-bytecode test/bench/measure.ts PART ROUNDS`
+ * Measures one part, or traces one curve, and tells its parent. `node --no-flush-bytecode test/bench/measure.ts NAME ROUNDS`
  */
+import { type Curve, growthOf } from "./curves/Curve.ts"
+import { curves } from "./curves/curves.ts"
 import { parts } from "./parts.ts"
+import type { Measured } from "./race.ts"
+
+export interface Found {
+  readonly measured: ReadonlyArray<Measured>
+  readonly curves: ReadonlyArray<Curve>
+}
+
+const find = async (name: string, rounds: number): Promise<Found> =>
+  name in parts
+    ? { measured: await (await parts[name]!.load()).measure(rounds), curves: [] }
+    : { measured: [], curves: await (await curves[name]!.load()).trace() }
 
 const [name = "", rounds = "1"] = process.argv.slice(2)
-const measured = await parts[name]!.measure(Number(rounds))
-if (process.send === undefined) console.log(measured.map(({ row }) => row))
-else process.send(measured, () => process.disconnect())
+const found = await find(name, Number(rounds))
+if (process.send !== undefined) process.send(found, () => process.disconnect())
+else {
+  console.log(found.measured.map(({ row }) => row))
+  for (const { id, lines } of found.curves) for (const line of lines) console.log(id, line, growthOf(line))
+}

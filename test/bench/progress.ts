@@ -93,7 +93,7 @@ const AiToolsLive = AiTools.toLayer({
   }
 })
 
-const live = ToolRuntime.layer.pipe(
+export const live = ToolRuntime.layer.pipe(
   Layer.provide(ToolRegistry.layer(Count, CountSingly)),
   Layer.provide([CountLive, CountSinglyLive]),
   Layer.merge(AiToolsLive)

@@ -69,7 +69,7 @@ export interface Measured {
 }
 
 /** The ns in one of each, or bytes. */
-const units = { "ns/call": 1, "ns/item": 1, us: 1e3, ms: 1e6, MB: 1e6 }
+const units = { "ns/call": 1, "ns/item": 1, us: 1e3, ms: 1e6, bytes: 1, MB: 1e6 }
 export type Unit = keyof typeof units
 
 export const race = async (contenders: ReadonlyArray<Contender>, options: Options): Promise<Samples> => {
@@ -141,7 +141,7 @@ const shuffled = <A>(values: ReadonlyArray<A>): ReadonlyArray<A> =>
     .toSorted(([a], [b]) => a - b)
     .map(([, value]) => value)
 
-const median = (values: ReadonlyArray<number>) => quantile(values, 0.5)
+export const median = (values: ReadonlyArray<number>) => quantile(values, 0.5)
 
 /** Between two values, in proportion. */
 const quantile = (values: ReadonlyArray<number>, q: number): number => {

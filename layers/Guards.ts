@@ -16,6 +16,7 @@
  *
  * @since 0.1.0
  */
+import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Policy } from "../src/Clocks.ts"
 import type { WorkspaceFiles } from "../src/WorkspaceFiles.ts"
@@ -24,7 +25,7 @@ import * as Output from "./Output.ts"
 import * as Grants from "./permissions/Grants.ts"
 import * as Permissions from "./Permissions.ts"
 import * as Progress from "./Progress.ts"
-import * as RateLimits from "./RateLimits.ts"
+import type * as RateLimits from "./RateLimits.ts"
 import * as Resources from "./Resources.ts"
 import * as Telemetry from "./Telemetry.ts"
 
@@ -75,7 +76,7 @@ export const layerWith = (options: Options): Layer.Layer<never, never, Workspace
     ...(permissions === false ? [] : [permitting(permissions)]),
     ...(output === false ? [] : [Output.layerWith(output)]),
     ...(progress ? [Progress.layer] : []),
-    ...(Object.keys(rates).length === 0 ? [] : [RateLimits.layer(rates)]),
+    ...(Object.keys(rates).length === 0 ? [] : [limiting(rates)]),
     ...(resources === false ? [] : [Resources.layerWith(resources)])
   ]
   return Layer.mergeAll(
@@ -84,6 +85,15 @@ export const layerWith = (options: Options): Layer.Layer<never, never, Workspace
     telemetry === false ? Layer.empty : Telemetry.layerWith(telemetry)
   )
 }
+
+/** Loaded only where there are limits. */
+const limiting = (rates: RateLimits.Rates) =>
+  Layer.unwrap(
+    Effect.map(
+      Effect.promise(() => import("./RateLimits.ts")),
+      ({ layer }) => layer(rates)
+    )
+  )
 
 const permitting = ({ grants = Grants.layerMemory(), ...options }: PermissionOptions): Layer.Layer<never> =>
   Layer.provide(Permissions.layerWith(options), grants)

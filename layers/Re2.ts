@@ -6,7 +6,6 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { RE2JS } from "re2js"
 import { InvalidPattern, type Pattern, Patterns } from "../src/Patterns.ts"
 import * as PlainText from "../src/PlainText.ts"
 
@@ -26,6 +25,9 @@ export const limits = {
   instructions: 2_000
 }
 
+/** Loaded by the first pattern: few calls have one, and it is a quarter of the program. */
+const engine = Effect.promise(() => import("re2js"))
+
 /**
  * @category layers
  * @since 0.1.0
@@ -43,7 +45,9 @@ export const layer: Layer.Layer<Patterns> = Layer.sync(Patterns, () =>
         )
       }
       return Effect.flatMap(
-        Effect.try({ try: () => RE2JS.compile(pattern), catch: (thrown) => invalid(explain(pattern, thrown)) }),
+        Effect.flatMap(engine, ({ RE2JS }) =>
+          Effect.try({ try: () => RE2JS.compile(pattern), catch: (thrown) => invalid(explain(pattern, thrown)) })
+        ),
         (compiled): Effect.Effect<Pattern, InvalidPattern> =>
           compiled.programSize() > limits.instructions
             ? Effect.fail(

@@ -4,6 +4,7 @@
  *
  * @since 0.1.0
  */
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import * as Argument from "effect/cli/Argument"
 import * as CliConfig from "effect/cli/CliConfig"
 import * as CliOutput from "effect/cli/CliOutput"
@@ -14,9 +15,7 @@ import * as TerminalCapabilities from "effect/cli/TerminalCapabilities"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import type { PlatformError } from "effect/PlatformError"
 import * as Path from "effect/Path"
 import * as Stdio from "effect/Stdio"
 import * as Stream from "effect/Stream"
@@ -24,121 +23,30 @@ import * as InputFile from "../node/InputFile.ts"
 import { Signals } from "../node/Signals.ts"
 import { StandardStreams } from "../node/StandardStreams.ts"
 import * as ExitStatus from "./ExitStatus.ts"
-import { kept, modelOptions, options, toggle } from "./Flags.ts"
-import type * as Permitted from "./Permitted.ts"
-import type * as Toolbox from "./Toolbox.ts"
-import * as PlatformReason from "./PlatformReason.ts"
+import { callArguments, kept, modelOptions, options, toggle } from "./Flags.ts"
+import { reading } from "./PlatformReason.ts"
+import { withJournal, withTools } from "./WithTools.ts"
 
 /** Told where calls are made: a script has to know. */
 const statuses =
   "Exit status: 0 if every call ended with a success (a command that exits 1 is one), 1 if some call failed or stdout " +
   "was closed, 2 if the options or the input cannot be used, 130 if interrupted."
 
-type Options = Pick<
-  Command.Command.Config.Infer<typeof options>,
-  "allow" | "plugins" | "sandbox" | "workspace" | "yes"
-> &
-  Partial<Pick<Command.Command.Config.Infer<typeof options>, "inheritEnv">> &
-  Pick<Permitted.Options, "asksCaller"> &
-  Pick<Parameters<typeof Toolbox.layer>[0], "ports"> & {
-    readonly journal?: string | ((sessionId: string) => string) | undefined
-  }
-
-/**
- * Builds what the options ask for and uses it. Whoever ends the program before it is built has started no call.
- */
-const withTools = <E, R>(
-  { allow, asksCaller, inheritEnv, journal, plugins, ports, sandbox, workspace, yes }: Options,
-  use: Effect.Effect<boolean | number, E, R>,
-  session?: (workspace: string) => Effect.Effect<string | undefined, ExitStatus.UsageError>
-) =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const status = yield* ExitStatus.ExitStatus
-      const signals = yield* Signals
-      const Toolbox = yield* Effect.promise(() => import("./Toolbox.ts"))
-      const toolbox = yield* Effect.raceFirst(
-        Effect.asSome(
-          Layer.build(
-            Toolbox.layer({ allow, asksCaller, inheritEnv, journal, plugins, ports, sandbox, session, workspace, yes })
-          )
-        ),
-        Effect.as(signals.first, Option.none())
-      )
-      const succeeded = Option.isSome(toolbox) && (yield* Effect.provide(use, toolbox.value))
-      if (typeof succeeded === "number") return yield* status.set(succeeded)
-      yield* status.set(
-        (yield* signals.received) ? ExitStatus.interrupted : succeeded ? ExitStatus.succeeded : ExitStatus.failed
-      )
-    })
-  )
-
-/** The same, once the calls are ended that a program left open in the journal. */
-const withJournal = <E, R>(
-  given: Options & { readonly journal: string | undefined },
-  use: Effect.Effect<boolean | number, E, R>
-) =>
-  withTools(
-    given,
-    given.journal === undefined
-      ? use
-      : Effect.andThen(
-          Effect.flatMap(
-            Effect.promise(() => import("./Journal.ts")),
-            (Journal) => Journal.recoverFirst()
-          ),
-          use
-        )
-  )
-
 const list = Command.make("list", options, (given) =>
-  withTools(
-    given,
-    Effect.gen(function* () {
-      const List = yield* Effect.promise(() => import("./List.ts"))
-      const { ToolRegistry } = yield* Effect.promise(() => import("../../src/ToolRegistry.ts"))
-      const { write } = yield* StandardStreams
-      const tools = yield* Effect.flatMap(ToolRegistry, ({ snapshot }) => snapshot)
-      yield* write((given.json ? List.json : List.plain)(tools))
-      return true
-    })
+  Effect.flatMap(
+    Effect.promise(() => import("./List.ts")),
+    (List) => List.command(given)
   )
 ).pipe(
   Command.withShortDescription("Show the tools"),
   Command.withDescription("Shows the tools and their parameters; with --json all that they say about themselves.")
 )
 
-const call = Command.make(
-  "call",
-  {
-    name: Argument.String("NAME").pipe(Argument.withDescription("The name of the tool")),
-    parameters: Argument.String("JSON").pipe(
-      Argument.withDescription("Its parameters, a JSON object; - reads them from stdin; {} by default"),
-      Argument.withDefault("")
-    ),
-    ...options,
-    ...kept,
-    id: Flag.String("id").pipe(
-      Flag.withMetavar("ID"),
-      Flag.withDescription("An id of yours, told with every event of the call"),
-      Flag.optional,
-      Flag.map(Option.getOrUndefined)
-    )
-  },
-  (given) =>
-    withJournal(
-      given,
-      Effect.gen(function* () {
-        const { cancelAfter, id, json, name, parameters, timeout } = given
-        const Call = yield* Effect.promise(() => import("./Call.ts"))
-        const Printer = yield* Effect.promise(() => import("./Printer.ts"))
-        const { stdin } = yield* Stdio.Stdio
-        return yield* Call.run(
-          { name, id, parameters: parameters === "-" ? { bytes: reading("stdin", stdin) } : { text: parameters } },
-          { printer: json ? Printer.json : Printer.plain, merges: !json, cancelAfter, timeout }
-        )
-      })
-    )
+const call = Command.make("call", callArguments, (given) =>
+  Effect.flatMap(
+    Effect.promise(() => import("./Call.ts")),
+    (Call) => Call.command(given)
+  )
 ).pipe(
   Command.withShortDescription("Call one tool"),
   Command.withDescription(
@@ -450,12 +358,6 @@ const command = Command.make("toolstream").pipe(
 /** Of this program. */
 class Version extends Context.Service<Version, string>()("toolstream/cli/Version") {}
 
-const reading = <R>(what: string, bytes: Stream.Stream<Uint8Array, PlatformError, R>) =>
-  Stream.mapError(
-    bytes,
-    (error) => new ExitStatus.UsageError({ message: `${what} cannot be read: ${PlatformReason.of(error)}` })
-  )
-
 /** What `--help`, `--version` and usage errors look like. Only what was asked for is data. */
 const presenter = Effect.gen(function* () {
   const { talk, write } = yield* StandardStreams
@@ -492,20 +394,10 @@ const presenter = Effect.gen(function* () {
  * @since 0.1.0
  */
 export const main = (version: string, args: ReadonlyArray<string>) =>
-  Effect.gen(function* () {
-    const status = yield* ExitStatus.make
-    const { talk } = yield* StandardStreams
-    const signals = yield* Signals
-    const exit = yield* Command.runWith(command, { version })(args).pipe(
-      Effect.provide(Layer.unwrap(presenter)),
-      Effect.provide(CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })),
-      Effect.provideService(ExitStatus.ExitStatus, status),
-      Effect.provideService(Version, version),
-      Effect.exit
-    )
-    if (Exit.isSuccess(exit)) return yield* status.get
-    const failure = ExitStatus.ofFailure(exit)
-    yield* talk(failure.line ?? "")
-    // Ctrl-C ends a whole pipeline: that nobody reads the terminals any more is part of it.
-    return failure.status === ExitStatus.failed && (yield* signals.received) ? ExitStatus.interrupted : failure.status
-  })
+  Command.runWith(command, { version })(args).pipe(
+    Effect.provide(Layer.unwrap(presenter)),
+    Effect.provide(CliConfig.layer({ builtIns: [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions] })),
+    Effect.provideService(Version, version),
+    ExitStatus.of,
+    Effect.provide(NodeServices.layer)
+  )

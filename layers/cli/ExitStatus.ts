@@ -7,9 +7,11 @@
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as Exit from "effect/Exit"
+import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import * as PlainText from "../../src/PlainText.ts"
+import { Signals } from "../node/Signals.ts"
+import { StandardStreams } from "../node/StandardStreams.ts"
 
 /** Every terminal is a success. */
 export const succeeded = 0
@@ -90,6 +92,24 @@ export const ofFailure = (
       return { status: internal, line: lineOf(`internal error: ${messageOf(error)}`) }
   }
 }
+
+/**
+ * Runs a subcommand, and gives the status to exit with. What there is to say about a failure has been said.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const of = Effect.fnUntraced(function* <A, E, R>(subcommand: Effect.Effect<A, E, R>) {
+  const status = yield* make
+  const { talk } = yield* StandardStreams
+  const signals = yield* Signals
+  const exit = yield* Effect.exit(Effect.provideService(subcommand, ExitStatus, status))
+  if (Exit.isSuccess(exit)) return yield* status.get
+  const failure = ofFailure(exit)
+  yield* talk(failure.line ?? "")
+  // Ctrl-C ends a whole pipeline: that nobody reads the terminals any more is part of it.
+  return failure.status === failed && (yield* signals.received) ? interrupted : failure.status
+})
 
 /**
  * Something to say on stderr, on one line.

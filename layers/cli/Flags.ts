@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as Argument from "effect/cli/Argument"
 import * as Flag from "effect/cli/Flag"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
@@ -80,6 +81,28 @@ export const kept = {
   journal: Flag.String("journal").pipe(
     Flag.withMetavar("DIR"),
     Flag.withDescription("Keep what becomes of every call in this folder, which is made if it is not there"),
+    Flag.optional,
+    Flag.map(Option.getOrUndefined)
+  )
+}
+
+/**
+ * Of a single call.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const callArguments = {
+  name: Argument.String("NAME").pipe(Argument.withDescription("The name of the tool")),
+  parameters: Argument.String("JSON").pipe(
+    Argument.withDescription("Its parameters, a JSON object; - reads them from stdin; {} by default"),
+    Argument.withDefault("")
+  ),
+  ...options,
+  ...kept,
+  id: Flag.String("id").pipe(
+    Flag.withMetavar("ID"),
+    Flag.withDescription("An id of yours, told with every event of the call"),
     Flag.optional,
     Flag.map(Option.getOrUndefined)
   )

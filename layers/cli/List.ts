@@ -3,9 +3,29 @@
  *
  * @since 0.1.0
  */
+import * as Effect from "effect/Effect"
 import type * as JsonSchema from "effect/JsonSchema"
 import * as PlainText from "../../src/PlainText.ts"
-import { type ListedTool, program } from "../../src/ToolRegistry.ts"
+import { type ListedTool, program, ToolRegistry } from "../../src/ToolRegistry.ts"
+import { StandardStreams } from "../node/StandardStreams.ts"
+import { type Options, withTools } from "./WithTools.ts"
+
+/**
+ * The subcommand.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const command = (given: Options & { readonly json: boolean }) =>
+  withTools(
+    given,
+    Effect.gen(function* () {
+      const { write } = yield* StandardStreams
+      const tools = yield* Effect.flatMap(ToolRegistry, ({ snapshot }) => snapshot)
+      yield* write((given.json ? json : plain)(tools))
+      return true
+    })
+  )
 
 /**
  * Everything that the tools say about themselves.

@@ -5,6 +5,7 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
@@ -14,8 +15,8 @@ import * as Permission from "../../src/Permission.ts"
 import * as Modes from "../Modes.ts"
 import { StandardStreams } from "../node/StandardStreams.ts"
 import * as Permissions from "../Permissions.ts"
-import * as CommandHooks from "../permissions/CommandHooks.ts"
 import type * as RuleFiles from "../permissions/RuleFiles.ts"
+import * as Rules from "../permissions/Rules.ts"
 import * as RuleVerdict from "../permissions/RuleVerdict.ts"
 import * as ExitStatus from "./ExitStatus.ts"
 import * as Prompt from "./Prompt.ts"
@@ -79,8 +80,8 @@ export const layer = (options: Options) =>
       const inForce = yield* RuleSources.inForce(options)
       const note = leftOut(inForce)
       if (note !== undefined) yield* talk(ExitStatus.lineOf(note))
-      const judge = yield* judgeOf(options, RuleVerdict.toJudge(yield* RuleVerdict.make(inForce)))
-      const hooks = (when: RuleFiles.Hook["when"]) => inForce.hooks.filter((hook) => hook.when === when)
+      const own = RuleVerdict.toJudge(yield* RuleVerdict.make(inForce))
+      const judge = yield* judgeOf(options, options.yes ? unread(inForce.rules, own) : own)
       const asks = options.yes
         ? Permission.layerAllowAll
         : options.asksCaller === true
@@ -89,12 +90,32 @@ export const layer = (options: Options) =>
             ? Prompt.layer
             : Permission.layerDenyAll(`stdin is no terminal, so that nobody can be asked. ${instead}`)
       return Permissions.layerWith({
-        before: yield* Effect.forEach(hooks("before"), CommandHooks.before),
-        rules: yield* Modes.rules(judge),
-        after: yield* Effect.forEach(hooks("after"), CommandHooks.after)
+        ...(inForce.hooks.length === 0 ? {} : yield* hooksOf(inForce.hooks)),
+        rules: yield* Modes.rules(judge)
       }).pipe(Layer.provide(RuleSources.layerGrants), Layer.provide(asks))
     })
   )
+
+const hooksOf = Effect.fnUntraced(function* (hooks: ReadonlyArray<RuleFiles.Hook>) {
+  const CommandHooks = yield* Effect.promise(() => import("../permissions/CommandHooks.ts"))
+  const of = (when: RuleFiles.Hook["when"]) => hooks.filter((hook) => hook.when === when)
+  return {
+    before: yield* Effect.forEach(of("before"), CommandHooks.before),
+    after: yield* Effect.forEach(of("after"), CommandHooks.after)
+  }
+})
+
+/**
+ * Where everything is allowed that no rule denies, nobody reads what else they say of a call: what no rule is about need
+ * not be looked at, and its command line not be parsed.
+ */
+const unread = (rules: Rules.Rules, judge: Permissions.Judge): Permissions.Judge => {
+  const all = [...rules.deny, ...rules.ask, ...rules.allow]
+  return (prepared, granted) =>
+    granted.length > 0 || all.some((rule) => Rules.concerns(rule, prepared.tool.name))
+      ? judge(prepared, granted)
+      : Exit.succeed({ _tag: "Undecided", why: [] })
+}
 
 /** Judges by the rules of the workspace that a session works in, where that is a folder in the program's. */
 const judgeOf = Effect.fnUntraced(function* (options: Options, own: Permissions.Judge) {

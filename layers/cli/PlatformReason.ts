@@ -4,6 +4,8 @@
  * @since 0.1.0
  */
 import type { PlatformError } from "effect/PlatformError"
+import * as Stream from "effect/Stream"
+import { UsageError } from "./ExitStatus.ts"
 
 /**
  * Why a file or a directory cannot be used, in a few words.
@@ -21,5 +23,17 @@ export const of = ({ reason }: PlatformError): string => {
       return reason.description ?? causeOf(reason.cause) ?? reason._tag
   }
 }
+
+/**
+ * What is read from a file, or from stdin: the program cannot go on without it.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const reading = <R>(
+  what: string,
+  bytes: Stream.Stream<Uint8Array, PlatformError, R>
+): Stream.Stream<Uint8Array, UsageError, R> =>
+  Stream.mapError(bytes, (error) => new UsageError({ message: `${what} cannot be read: ${of(error)}` }))
 
 const causeOf = (cause: unknown): string | undefined => (cause instanceof Error ? cause.message : undefined)

@@ -11,6 +11,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import type * as Result from "effect/Result"
+import * as Glance from "../node/Glance.ts"
 import * as GrantFile from "../node/GrantFile.ts"
 import * as TrustFile from "../node/TrustFile.ts"
 import * as RuleFiles from "../permissions/RuleFiles.ts"
@@ -124,6 +125,7 @@ export const trust = Effect.fn("cli.trust")(function* ({ file }: Found, hash: st
 
 /** A file of rules; none, if it is not there. One that cannot be read or understood ends the program: it may deny. */
 const at = Effect.fn("cli.ruleFileAt")(function* (file: string, origin: RuleFiles.Source["origin"]) {
+  if (Glance.isMissing(file)) return Option.none<Found>()
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const text = yield* Effect.matchEffect(fs.readFileString(file), {

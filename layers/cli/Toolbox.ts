@@ -12,7 +12,8 @@ import * as Sandbox from "../../src/Sandbox.ts"
 import * as Session from "../../src/Session.ts"
 import type { ToolRegistry } from "../../src/ToolRegistry.ts"
 import * as ToolRuntime from "../../src/ToolRuntime.ts"
-import * as Builtin from "../Builtin.ts"
+import type * as Builtin from "../Builtin.ts"
+import * as BuiltinTool from "../BuiltinTool.ts"
 import * as Guards from "../Guards.ts"
 import * as Modes from "../Modes.ts"
 import * as Ports from "../node/Ports.ts"
@@ -23,30 +24,35 @@ import * as Prompt from "./Prompt.ts"
 import * as Workspace from "./Workspace.ts"
 
 /**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Options extends Permitted.Options {
+  readonly plugins: ReadonlyArray<string>
+  readonly sandbox: Sandbox.Sandbox
+  /** Passes variables that are named like secrets on to commands. Default: no. */
+  readonly inheritEnv?: boolean | undefined
+  /** The session that is taken up again in the workspace. Default: a new one. */
+  readonly session?: ((workspace: string) => Effect.Effect<string | undefined, UsageError>) | undefined
+  /** The folder of a journal of the calls, or of those of a session. Default: none is kept. */
+  readonly journal?: string | ((sessionId: string) => string) | undefined
+  /** What stands between the tools and this machine. Default: nothing. */
+  readonly ports?: ((local: Layer.Layer<Builtin.Ports>) => Layer.Layer<Builtin.Ports>) | undefined
+  /** The name of the only tool that will be called: no other built-in tool is loaded. Default: it is not known. */
+  readonly only?: string | undefined
+}
+
+/**
  * @category layers
  * @since 0.1.0
  */
-export const layer = (
-  options: Omit<Permitted.Options, "workspace"> & {
-    readonly workspace: string
-    readonly plugins: ReadonlyArray<string>
-    readonly sandbox: Sandbox.Sandbox
-    /** Passes variables that are named like secrets on to commands. Default: no. */
-    readonly inheritEnv?: boolean | undefined
-    /** The session that is taken up again in the workspace. Default: a new one. */
-    readonly session?: ((workspace: string) => Effect.Effect<string | undefined, UsageError>) | undefined
-    /** The folder of a journal of the calls, or of those of a session. Default: none is kept. */
-    readonly journal?: string | ((sessionId: string) => string) | undefined
-    /** What stands between the tools and this machine. Default: nothing. */
-    readonly ports?: ((local: Layer.Layer<Builtin.Ports>) => Layer.Layer<Builtin.Ports>) | undefined
-  }
-) =>
+export const layer = (options: Options) =>
   Layer.unwrap(
     Effect.gen(function* () {
       const workspace = yield* Workspace.at(options.workspace)
       const id = options.session === undefined ? undefined : yield* options.session(workspace)
       const local = options.inheritEnv === true ? Ports.layerWith({ processes: { inherit: "all" } }) : Ports.layer
-      const tools = Layer.provideMerge(Builtin.registry, options.ports?.(local) ?? local)
+      const tools = Layer.provideMerge(yield* registry(options), options.ports?.(local) ?? local)
       return ToolRuntime.layer.pipe(
         // Nearest to the runtime: what is not permitted waits for nothing, and what waits for a person holds nothing.
         Layer.provide(Permitted.layer({ ...options, workspace })),
@@ -61,6 +67,13 @@ export const layer = (
       )
     })
   )
+
+/** All tools, unless one is enough. Whoever misnames it is told what names there are, and a plugin may use any. */
+const registry = ({ only, plugins }: Pick<Options, "only" | "plugins">) =>
+  Effect.promise(async () => {
+    const one = only === undefined || plugins.length > 0 ? undefined : await BuiltinTool.load(only)
+    return one ?? (await import("../Builtin.ts")).registry
+  })
 
 /** What tools ask a person, where one sits at the terminal, and it is not a protocol that is typed there. */
 const asking = Effect.fnUntraced(function* ({ asksCaller = false }: Pick<Permitted.Options, "asksCaller">) {

@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
+import * as Glance from "../node/Glance.ts"
 import { UsageError } from "./ExitStatus.ts"
 import * as PlatformReason from "./PlatformReason.ts"
 
@@ -24,6 +25,7 @@ export const at = Effect.fn("cli.workspaceAt")(function* (directory: string) {
     try: () => path.resolve(directory),
     catch: () => unusable("the current directory does not exist")
   })
+  if (Glance.isReadableDirectory(absolute)) return absolute
   const { type } = yield* Effect.mapError(fs.stat(absolute), (error) => unusable(PlatformReason.of(error)))
   if (type !== "Directory") return yield* unusable("it is not a directory")
   yield* Effect.mapError(fs.readDirectory(absolute), (error) => unusable(PlatformReason.of(error)))

@@ -16,6 +16,7 @@ import * as Schema from "effect/Schema"
 import * as fs from "node:fs/promises"
 import * as path from "node:path"
 import * as Grants from "../permissions/Grants.ts"
+import * as Glance from "./Glance.ts"
 
 const Line = Schema.fromJsonString(
   Schema.Struct({
@@ -41,10 +42,12 @@ export const layer = (options: {
     Effect.gen(function* () {
       const { file } = options
       const memory = yield* Grants.make(options)
-      const text = yield* Effect.orElseSucceed(
-        Effect.tryPromise(() => fs.readFile(file, "utf8")),
-        () => ""
-      )
+      const text = Glance.isMissing(file)
+        ? ""
+        : yield* Effect.orElseSucceed(
+            Effect.tryPromise(() => fs.readFile(file, "utf8")),
+            () => ""
+          )
       const now = yield* Clock.currentTimeMillis
       const lines = text.split("\n").filter((line) => line !== "")
       const held = lines.flatMap((line) => Option.toArray(read(line))).filter(({ expires }) => expires > now)

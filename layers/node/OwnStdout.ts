@@ -16,7 +16,6 @@
  * @since 0.1.0
  */
 import * as fs from "node:fs"
-import { Socket } from "node:net"
 import type { Writable } from "node:stream"
 
 /** Tells the new program that it is one. Children do not see it. */
@@ -69,6 +68,8 @@ export const open = (): Pick<Writable, "write" | "on"> => {
 /** A pipe is written as a socket is: without a thread that waits for its reader. */
 const writable = (fd: number): Writable => {
   const stats = fs.fstatSync(fd)
+  // Most programs have no use for the network's module.
+  const { Socket } = process.getBuiltinModule("node:net")
   return stats.isFIFO() || stats.isSocket()
     ? new Socket({ fd, readable: false, writable: true })
     : fs.createWriteStream("", { fd, autoClose: false })

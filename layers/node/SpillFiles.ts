@@ -25,7 +25,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import { createHash, randomUUID } from "node:crypto"
-import { constants, mkdirSync, renameSync, unlinkSync } from "node:fs"
+import { constants, mkdirSync, readdirSync, renameSync, unlinkSync } from "node:fs"
 import * as fs from "node:fs/promises"
 import * as os from "node:os"
 import * as path from "node:path"
@@ -70,10 +70,9 @@ export const layerWith = (options: Options): Layer.Layer<never> =>
       const directory = path.resolve(options.directory ?? defaultDirectory())
       const { outputBytes = defaults.outputBytes, totalBytes = defaults.totalBytes } = options
       yield* removeLeftovers(directory)
-      // Two of one process do not share one: each removes its own.
-      const own = path.join(directory, `${yield* Owner.current}.${randomUUID()}`)
-      yield* Effect.addFinalizer(() => removeDirectory(own))
-      return new Files(own, { outputBytes, totalBytes })
+      const files = new Files(directory, { outputBytes, totalBytes })
+      yield* Effect.addFinalizer(() => files.close)
+      return files
     })
   )
 
@@ -109,7 +108,7 @@ const unlink = (file: string): Effect.Effect<void> => Effect.ignore(attemptNow((
 /** Removes what programs left that have ended. */
 const removeLeftovers = Effect.fnUntraced(function* (directory: string) {
   const names = yield* Effect.orElseSucceed(
-    attempt(() => fs.readdir(directory)),
+    attemptNow(() => readdirSync(directory)),
     (): ReadonlyArray<string> => []
   )
   for (const name of names) {
@@ -129,24 +128,36 @@ interface Content {
   readonly sharers: Set<SpillFile>
 }
 
-/** A store in a directory that is made when it is needed. */
+/** A store in a directory that is named and made when it is needed. */
 class Files implements Store {
   private readonly files = new Map<string, SpillFile>()
   /** What has ended, by its hash. */
   private readonly contents = new Map<string, Content>()
   private readonly sessions = new WeakSet<Scope.Scope>()
   readonly quota: SpillQuota<Content>
-  readonly directory: string
+  private readonly parent: string
+  private own: string | undefined
 
-  constructor(directory: string, limits: Limits) {
-    this.directory = directory
+  constructor(parent: string, limits: Limits) {
+    this.parent = parent
     this.quota = new SpillQuota(limits)
   }
+
+  /** Two of one process do not share one: each removes its own. */
+  private readonly directory: Effect.Effect<string> = Effect.suspend(() =>
+    this.own !== undefined
+      ? Effect.succeed(this.own)
+      : Effect.map(Owner.current, (owner) => (this.own ??= path.join(this.parent, `${owner}.${randomUUID()}`)))
+  )
+
+  readonly close: Effect.Effect<void> = Effect.suspend(() =>
+    this.own === undefined ? Effect.void : removeDirectory(this.own)
+  )
 
   readonly open: Store["open"] = Effect.uninterruptible(
     Effect.gen({ self: this }, function* () {
       const { scope: session } = yield* CurrentSession
-      const file = new SpillFile(makeHandle(), session, this)
+      const file = new SpillFile(makeHandle(), session, this, yield* this.directory)
       this.files.set(file.handle, file)
       this.quota.begin(file.content)
       if (!this.sessions.has(session)) {
@@ -208,7 +219,7 @@ class Files implements Store {
         return unlink(content.path)
       }
       this.quota.end(content)
-      const named = path.join(this.directory, hash)
+      const named = path.join(path.dirname(content.path), hash)
       return Effect.ignore(
         Effect.map(
           attemptNow(() => renameSync(content.path, named)),
@@ -256,11 +267,11 @@ class SpillFile {
   private file: fs.FileHandle | undefined
   private ended = false
 
-  constructor(handle: string, session: Scope.Scope, files: Files) {
+  constructor(handle: string, session: Scope.Scope, files: Files, directory: string) {
     this.handle = handle
     this.session = session
     this.files = files
-    this.content = { path: path.join(files.directory, handle), sharers: new Set([this]) }
+    this.content = { path: path.join(directory, handle), sharers: new Set([this]) }
   }
 
   get state(): Spilled {
@@ -269,7 +280,7 @@ class SpillFile {
 
   readonly open: Effect.Effect<void> = Effect.suspend(() => {
     if (this.isOrphan) return this.removed
-    return attemptNow(() => mkdirSync(this.files.directory, { recursive: true, mode: 0o700 })).pipe(
+    return attemptNow(() => mkdirSync(path.dirname(this.content.path), { recursive: true, mode: 0o700 })).pipe(
       Effect.andThen(attempt(() => fs.open(this.content.path, toWrite, 0o600))),
       Effect.flatMap((file) => {
         this.file = file

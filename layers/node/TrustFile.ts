@@ -12,9 +12,9 @@ import * as Schema from "effect/Schema"
 import * as fs from "node:fs/promises"
 import * as path from "node:path"
 import type { Trust } from "../permissions/RuleFiles.ts"
+import * as Glance from "./Glance.ts"
 
 const Hashes = Schema.fromJsonString(Schema.Record(Schema.String, Schema.String))
-const decode = Schema.decodeUnknownEffect(Hashes)
 
 /**
  * The trust cannot be kept. Nothing has changed.
@@ -38,10 +38,14 @@ export class TrustNotKept extends Schema.TaggedError<TrustNotKept>()("TrustNotKe
  * @since 0.1.0
  */
 export const read = (file: string): Effect.Effect<Trust> =>
-  Effect.tryPromise(() => fs.readFile(file, "utf8")).pipe(
-    Effect.flatMap(decode),
-    Effect.map((hashes): Trust => new Map(Object.entries(hashes))),
-    Effect.orElseSucceed((): Trust => new Map())
+  Effect.suspend(() =>
+    Glance.isMissing(file)
+      ? Effect.succeed<Trust>(new Map())
+      : Effect.tryPromise(() => fs.readFile(file, "utf8")).pipe(
+          Effect.flatMap(Schema.decodeUnknownEffect(Hashes)),
+          Effect.map((hashes): Trust => new Map(Object.entries(hashes))),
+          Effect.orElseSucceed((): Trust => new Map())
+        )
   )
 
 /**

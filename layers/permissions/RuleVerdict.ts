@@ -12,7 +12,9 @@ import type { Judge, Verdict } from "../Permissions.ts"
 import * as Decision from "./Decision.ts"
 import * as Offer from "./Offer.ts"
 import * as Rules from "./Rules.ts"
-import * as ShellCommand from "./ShellCommand.ts"
+
+/** With the parser of the shell, which most calls do without. */
+const shell = Effect.promise(() => import("./ShellCommand.ts"))
 
 /**
  * @category models
@@ -95,7 +97,8 @@ export const make = Effect.fnUntraced(function* ({ home, kinds = Rules.kinds, ru
         if (command === undefined) return { _tag: "Whole" }
         const from = path.resolve(workspace, text("cwd") ?? ".")
         const elsewhere = (yield* real(from)) !== workspace
-        const analysis = ShellCommand.analyse(command, {
+        const { analyse } = yield* shell
+        const analysis = analyse(command, {
           cwd: elsewhere ? text("cwd") : undefined,
           env: record(given.get("env"))
         })

@@ -62,6 +62,7 @@ export class Marks {
     let isWhole = true
     const { entries } = table.look()
     const found = entries.filter((entry) => {
+      if (entry.isKernel === true) return false
       const environment = table.environment(entry.pid)
       if (environment === undefined && table.runs(entry)) isWhole = false
       const value = environment === undefined ? "" : valueIn(environment)

@@ -531,12 +531,11 @@ describe("Processes on Node", () => {
     Effect.gen(function* () {
       const before = process.listenerCount("exit")
       yield* Effect.scoped(
-        Effect.andThen(
-          Layer.build(NodeProcesses.layer),
-          Effect.sync(() => {
-            assert.strictEqual(process.listenerCount("exit"), before + 1)
-          })
-        )
+        Effect.gen(function* () {
+          const context = yield* Layer.build(NodeProcesses.layer)
+          for (const _ of [1, 2]) yield* Effect.scoped(Effect.provide(bash("true"), context))
+          assert.strictEqual(process.listenerCount("exit"), before + 1)
+        })
       )
       assert.strictEqual(process.listenerCount("exit"), before)
     })

@@ -65,6 +65,9 @@ export type Declared = Clocks<Duration.Input | Default>
  */
 export const byDefault = (duration: Duration.Input): Default => ({ byDefault: duration })
 
+/** @internal */
+export const unset: Clocks = {}
+
 /**
  * The clocks that the caller sets for its calls.
  *
@@ -72,7 +75,7 @@ export const byDefault = (duration: Duration.Input): Default => ({ byDefault: du
  * @since 0.1.0
  */
 export const CurrentClocks = Context.Reference<Clocks>("toolstream/Clocks/CurrentClocks", {
-  defaultValue: () => ({})
+  defaultValue: () => unset
 })
 
 /**

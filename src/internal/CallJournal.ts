@@ -7,6 +7,7 @@ import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
+import { isDone } from "./Done.ts"
 import type { Accepted, Durability, Entry, JournalError, Writer } from "../Journal.ts"
 import type { Extent } from "../Permission.ts"
 import type { Session } from "../Session.ts"
@@ -156,7 +157,7 @@ export const repeatable = (prepared: PreparedCall): boolean =>
 
 /** What it began to write it writes. */
 const whole = (effect: Effect.Effect<void, JournalError>): Effect.Effect<void, JournalError> =>
-  Exit.isExit(effect) ? effect : Effect.uninterruptible(effect)
+  isDone(effect) ? effect : Effect.uninterruptible(effect)
 
 const untold = (effect: Effect.Effect<void, JournalError>): Effect.Effect<void> =>
   Effect.catchCause(whole(effect), (cause) => Effect.logWarning("progress is not in the journal", cause))

@@ -11,6 +11,7 @@ import * as Schema from "effect/Schema"
 import type * as SchemaAST from "effect/SchemaAST"
 import * as SchemaIssue from "effect/SchemaIssue"
 import * as SchemaParser from "effect/SchemaParser"
+import { hasSucceeded } from "./Done.ts"
 import type { InvalidParameters } from "../ToolError.ts"
 import { below, keysOf } from "./JsonSchemaNode.ts"
 import * as KnownKeys from "./KnownKeys.ts"
@@ -68,7 +69,7 @@ export const decoder = (
   const all: SchemaAST.ParseOptions = { onExcessProperty: "error", errors: "all" }
   return (value) => {
     const first = knowsKeysOf?.(value) === true ? decode(value) : decode(value, strict)
-    return Exit.isExit(first) && Exit.isSuccess(first)
+    return hasSucceeded(first)
       ? Exit.succeed(first.value)
       : Effect.catch(first, () => Effect.mapError(decode(value, all), (issue) => issuesOf(issue, described())))
   }

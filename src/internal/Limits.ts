@@ -5,7 +5,7 @@
  * @since 0.1.0
  */
 import * as Duration from "effect/Duration"
-import type { Clocks, Declared, Default, Policy } from "../Clocks.ts"
+import { type Clocks, type Declared, type Default, type Policy, unset } from "../Clocks.ts"
 
 /** In ms; infinite where there is none. */
 export type Limits = Readonly<Record<keyof Clocks, number>>
@@ -92,6 +92,7 @@ const inMs = (clocks: Clocks, of: OutOfRange["of"]): Limits | OutOfRange => {
 }
 
 const isEmpty = (clocks: Clocks): boolean => {
+  if (clocks === unset) return true
   for (const name of names) if (clocks[name] !== undefined) return false
   return true
 }

@@ -6,6 +6,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { hasSucceeded } from "./Done.ts"
 import type { ErasedTool, Registrable } from "../ErasedTool.ts"
 import type { ToolCall } from "../ToolCall.ts"
 import { fromReason, InvalidParameters, type ToolError } from "../ToolError.ts"
@@ -53,7 +54,7 @@ const decode = (tool: ErasedTool, call: ToolCall): Effect.Effect<unknown, ToolEr
   const illFormed = WellFormed.firstIllFormed(call.parameters)
   if (illFormed !== undefined) return refuse(call, [{ path: illFormed, message: WellFormed.complaint }])
   const decoded = tool.decode(call.parameters)
-  return Exit.isExit(decoded) && Exit.isSuccess(decoded)
+  return hasSucceeded(decoded)
     ? (decoded as Exit.Exit<unknown>)
     : Effect.catch(decoded, (issues) => {
         const repaired = Repair.repair(call.parameters, tool.descriptor.parametersSchema)
@@ -88,4 +89,4 @@ const now = <A, E, A2, E2>(
   effect: Effect.Effect<A, E>,
   f: (value: A) => Effect.Effect<A2, E2>
 ): Effect.Effect<A2, E | E2> =>
-  Exit.isExit(effect) && Exit.isSuccess(effect) ? f(effect.value as A) : Effect.flatMap(effect, f)
+  hasSucceeded(effect) ? f(effect.value as A) : Effect.flatMap(effect, f)

@@ -15,7 +15,7 @@ import { hasSucceeded } from "./Done.ts"
 import type { InvalidParameters } from "../ToolError.ts"
 import { below, keysOf } from "./JsonSchemaNode.ts"
 import * as KnownKeys from "./KnownKeys.ts"
-import * as PlainEncoder from "./PlainEncoder.ts"
+import * as PlainStruct from "./PlainStruct.ts"
 import { unknownProperty } from "./UnknownProperty.ts"
 
 type Issues = InvalidParameters["issues"]
@@ -31,7 +31,7 @@ export const codec = (schema: Schema.Top) => Schema.toCodecJson(schema) as unkno
 export interface Encoder {
   (value: unknown): Effect.Effect<unknown, SchemaIssue.Issue>
   /** What it does first, for whoever encodes many values: it makes nothing but the value. */
-  readonly plain?: PlainEncoder.Encode
+  readonly plain?: PlainStruct.Copy
   /** What it does with the rest. */
   readonly rest?: (value: unknown) => Effect.Effect<unknown, SchemaIssue.Issue>
 }
@@ -40,7 +40,7 @@ export interface Encoder {
 export const encoder = (schema: Schema.Top): Encoder => {
   const json = codec(schema)
   const rest = SchemaParser.encodeUnknownEffect(json)
-  const plain = PlainEncoder.make(json.ast)
+  const plain = PlainStruct.make(json.ast)
   if (plain === undefined) return rest
   const encode = (value: unknown) => {
     const encoded = plain(value)
@@ -64,10 +64,13 @@ export const decoder = (
 ): ((value: unknown) => Effect.Effect<unknown, Issues>) => {
   const json = codec(schema)
   const decode = SchemaParser.decodeUnknownEffect(json)
+  const plain = PlainStruct.make(json.ast)
   const knowsKeysOf = KnownKeys.test(json.ast)
   const strict: SchemaAST.ParseOptions = { onExcessProperty: "error" }
   const all: SchemaAST.ParseOptions = { onExcessProperty: "error", errors: "all" }
   return (value) => {
+    const copy = plain?.(value)
+    if (copy !== undefined) return Exit.succeed(copy)
     const first = knowsKeysOf?.(value) === true ? decode(value) : decode(value, strict)
     return hasSucceeded(first)
       ? Exit.succeed(first.value)

@@ -88,5 +88,4 @@ const at = (value: unknown, path: InvalidParameters["issues"][number]["path"]): 
 const now = <A, E, A2, E2>(
   effect: Effect.Effect<A, E>,
   f: (value: A) => Effect.Effect<A2, E2>
-): Effect.Effect<A2, E | E2> =>
-  hasSucceeded(effect) ? f(effect.value as A) : Effect.flatMap(effect, f)
+): Effect.Effect<A2, E | E2> => (hasSucceeded(effect) ? f(effect.value as A) : Effect.flatMap(effect, f))

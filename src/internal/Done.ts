@@ -23,3 +23,12 @@ export const isDone = <A, E, R>(effect: Effect.Effect<A, E, R>): effect is Exit.
 /** @internal */
 export const hasSucceeded = <A, E, R>(effect: Effect.Effect<A, E, R>): effect is Exit.Success<A, E> =>
   Object.getPrototypeOf(effect) === success
+
+/** An effect, or the defect that was thrown instead of it. For what runs already. */
+export const startNow = <T extends Effect.Effect<any, any, any> | undefined>(start: () => T): T | Exit.Exit<never> => {
+  try {
+    return start()
+  } catch (defect) {
+    return Exit.die(defect)
+  }
+}

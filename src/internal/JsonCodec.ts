@@ -32,8 +32,6 @@ export interface Encoder {
   (value: unknown): Effect.Effect<unknown, SchemaIssue.Issue>
   /** What it does first, for whoever encodes many values: it makes nothing but the value. */
   readonly plain?: PlainStruct.Copy
-  /** What it does with the rest. */
-  readonly rest?: (value: unknown) => Effect.Effect<unknown, SchemaIssue.Issue>
 }
 
 /** @internal */
@@ -46,7 +44,7 @@ export const encoder = (schema: Schema.Top): Encoder => {
     const encoded = plain(value)
     return encoded === undefined ? rest(value) : Exit.succeed(encoded)
   }
-  return Object.assign(encode, { plain, rest })
+  return Object.assign(encode, { plain })
 }
 
 /** @internal */

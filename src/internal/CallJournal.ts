@@ -54,9 +54,8 @@ export class CallJournal {
     const { callId, externalId, name, sessionId } = this.call
     const call: Accepted["call"] =
       externalId === undefined ? { callId, sessionId, name } : { callId, sessionId, externalId, name }
-    return Effect.flatMap(this.keep({ _tag: "Accepted", call, workspace: session.workspace, at: this.now }), () => {
+    return this.keep({ _tag: "Accepted", call, workspace: session.workspace, at: this.now }, "buffered", () => {
       this.accepted = true
-      return Exit.void
     })
   }
 
@@ -132,8 +131,14 @@ export class CallJournal {
   }
 
   /** Or the call does not go on: nothing that may have happened is unknown to the journal. */
-  private keep(entry: Entry, durability: Durability = "buffered"): Effect.Effect<void, ToolError> {
-    return Effect.catchCause(whole(this.journal.write(entry, durability)), (cause) => {
+  private keep(
+    entry: Entry,
+    durability: Durability = "buffered",
+    /** Called in one step with the writing: an interruption comes before both, or after. */
+    written?: () => void
+  ): Effect.Effect<void, ToolError> {
+    const write = this.journal.write(entry, durability)
+    return Effect.catchCause(whole(written === undefined ? write : Effect.map(write, written)), (cause) => {
       const failed = cause.reasons.find((reason) => reason._tag === "Fail")
       const refusal = Exit.fail(
         fromReason(

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/testing/TestClock"
+import type * as ToolRuntime from "../src/ToolRuntime.ts"
 import * as ToolStream from "../src/ToolStream.ts"
 import { call, partial, type Play, runtime, start, succeeds, terminal } from "./Harness.ts"
 
@@ -28,6 +29,32 @@ describe("ToolRuntime", () => {
           stats: { durationMs: 0, queuedMs: 0, progress: { emitted: 1, delivered: 1, merged: 0, dropped: 0 } }
         }
       ])
+    })
+  )
+
+  it.effect("a call that is being started is in flight: it can cancel itself, and its id is taken", () =>
+    Effect.gen(function* () {
+      let running: ToolRuntime.ToolRuntime["Service"] | undefined
+      const seen: Array<unknown> = []
+      const here = <A, E>(effect: Effect.Effect<A, E>) => void Effect.runFork(effect)
+      const { runtime: made } = yield* runtime({
+        // All of it before the tool gives its stream, where nothing of the call is asynchronous.
+        t: ({ n }) => {
+          here(
+            Effect.map(running!.inFlight, (calls) => seen.push(calls.map(({ call, phase }) => [call.callId, phase])))
+          )
+          if (n === 0) here(Effect.map(running!.cancel("1", "by itself"), (found) => seen.push(found)))
+          if (n === 1)
+            here(Effect.map(Stream.runCollect(running!.events(call("1"))), (events) => seen.push(terminal(events))))
+          return ToolStream.succeed([7])
+        }
+      })
+      running = made
+      const ended = (n: number) => Effect.map(Stream.runCollect(made.events(call("1", "t", { n }))), terminal)
+      assert.deepStrictEqual(yield* ended(0), { _tag: "Interrupted", why: "by itself", phase: "stopped" })
+      assert.deepStrictEqual(yield* ended(1), [7])
+      assert.deepStrictEqual(seen, [[["1", "running"]], true, [["1", "running"]], { _tag: "DuplicateCall" }])
+      assert.deepStrictEqual(yield* made.inFlight, [])
     })
   )
 

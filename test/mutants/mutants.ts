@@ -32,8 +32,8 @@ export const mutants: ReadonlyArray<Mutant> = [
   mutant(
     "emit does not wait for the next pull",
     handoff,
-    "        this.read = offer\n",
-    "        resume(Effect.void)\n"
+    "      this.read = offer\n      this.wake(Exit.succeed(progress))\n    }\n    return offer",
+    "      this.wake(Exit.succeed(progress))\n      return undefined\n    }\n    return offer"
   ),
   mutant(
     "emitters are served last come, first served",
@@ -42,7 +42,32 @@ export const mutants: ReadonlyArray<Mutant> = [
     "this.offers.unshift(offer)"
   ),
   mutant("an interrupted emitter does not take its chunk back", handoff, "this.offers.splice(index, 1)", ""),
-  mutant("a reader that leaves keeps the emitters waiting", handoff, "this.read?.resume(Effect.void)\n    for", "for"),
+  mutant("a reader that leaves keeps the emitters waiting", handoff, "this.read?.resume()\n    for", "for"),
+  mutant(
+    "an emitter goes on before a reader that drains is done",
+    handoff,
+    "this.wake(rest)\n      return offer",
+    "this.wake(rest)\n      return undefined"
+  ),
+  mutant("progress is given to a reader that is at work", handoff, "!this.busy && this.offers", "this.offers"),
+  mutant(
+    "the end comes to a reader that is at work",
+    handoff,
+    "this.reader !== undefined && !this.busy",
+    "this.reader !== undefined"
+  ),
+  mutant(
+    "what comes between two operations of a reader is not seen",
+    handoff,
+    "if (next !== undefined) return resume(next)",
+    ""
+  ),
+  mutant(
+    "what a reader throws is thrown at the emitter",
+    handoff,
+    "const done = given(f, progress)",
+    "const done = f(progress)"
+  ),
   mutant("progress after the end is offered", handoff, "this.open = false", ""),
   mutant(
     "what is taken back is not counted",
@@ -53,7 +78,7 @@ export const mutants: ReadonlyArray<Mutant> = [
   mutant(
     "a reader that leaves does not wait for the finalizers",
     body,
-    "return Fiber.await(fiber)",
+    "return Fiber.await(this.fiber)",
     "return Effect.void"
   ),
   mutant("nesting costs stack", body, "Effect.suspend(() => bodyOf(self)(emit))", "bodyOf(self)(emit)"),
@@ -89,7 +114,12 @@ export const mutants: ReadonlyArray<Mutant> = [
     "const root = dispatchWith(toolOf)",
     "const root = dispatchWith(inBatch())"
   ),
-  mutant("a callId in flight is accepted", "ToolRuntime.ts", "if (inFlight.has(call.callId))", "if (false as boolean)"),
+  mutant(
+    "a callId in flight is accepted",
+    "ToolRuntime.ts",
+    "if (inFlight.get(call.callId) !== undefined)",
+    "if (false as boolean)"
+  ),
   mutant("a closed runtime accepts calls", "ToolRuntime.ts", "closed = true", ""),
   mutant(
     "a reader that leaves lets the call run",
@@ -123,12 +153,22 @@ export const mutants: ReadonlyArray<Mutant> = [
     "decode(value) : decode(value, strict)",
     "decode(value) : decode(value)"
   ),
+  mutant("a plain struct takes unknown keys", "internal/PlainStruct.ts", "keys === known ?", "keys >= known ?"),
+  mutant("a plain struct is not checked", "internal/PlainStruct.ts", "ast.checks === undefined ? test", "true ? test"),
   mutant(
     "only the first issue is told",
     "internal/JsonCodec.ts",
     'onExcessProperty: "error", errors: "all"',
     'onExcessProperty: "error"'
   ),
+  mutant(
+    "a call that cancels itself while it is started goes on",
+    call,
+    "if (this.ending !== undefined) return this.fork(Effect.interrupt)",
+    ""
+  ),
+  mutant("a call that is being started is not in flight", "internal/InFlight.ts", "    this.starting = call\n", ""),
+  mutant("a call that waits is not in flight", call, "this.shared.inFlight.note(this)", ""),
   mutant("cancel does not interrupt", call, "this.fiber?.interruptUnsafe()", ""),
   mutant(
     "no grace period",
@@ -161,19 +201,14 @@ export const mutants: ReadonlyArray<Mutant> = [
     "journal === undefined || this.settled ? undefined : journal.progress(events)",
     "journal?.progress(events)"
   ),
-  mutant("the id stays taken", call, "this.shared.inFlight.delete(this.call.callId)", ""),
+  mutant("the id stays taken", call, "this.shared.inFlight.ended(this)", ""),
   mutant(
     "the last reason is told",
     call,
     "if (this.ending !== undefined || this.settled) return",
     "if (this.settled) return"
   ),
-  mutant(
-    "a started call says that it was not executed",
-    call,
-    "this.startedAt ??= this.clocks === undefined ? this.acceptedAt : this.clock.currentTimeMillisUnsafe()\n    const",
-    "const"
-  ),
+  mutant("a started call says that it was not executed", call, "this.started = true", ""),
   mutant("a call that waits says that it was stopped", call, 'this.running ? "stopped" : "not-started"', '"stopped"'),
   mutant(
     "what is known is not told",
@@ -183,17 +218,12 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   mutant("of two clocks the later holds", "internal/Limits.ts", "a < b ? a : b", "a < b ? b : a"),
   mutant("seq does not rise", call, "this.seq++", "this.seq"),
-  mutant(
-    "what was dropped counts as delivered",
-    call,
-    "delivered: handoff.emitted - handoff.dropped",
-    "delivered: handoff.emitted"
-  ),
+  mutant("what was dropped counts as delivered", call, "delivered: emitted - dropped", "delivered: emitted"),
   mutant(
     "the tool may go on after progress that does not fit",
     erasure,
-    "this.spoilt === undefined ? this.encoded(chunk, 0, []) : this.told()",
-    "this.encoded(chunk, 0, [])"
+    "this.spoilt === undefined ? this.encoded(chunk) : this.told()",
+    "this.encoded(chunk)"
   ),
   mutant("progress that does not fit does not interrupt", erasure, "own?.end(ending)", ""),
   mutant(
@@ -308,6 +338,12 @@ export const mutants: ReadonlyArray<Mutant> = [
     "ToolMiddleware.ts",
     "    current?.atEnd(release)\n",
     ""
+  ),
+  mutant(
+    "that a call is in the journal is noted a step later",
+    journal,
+    "    return Effect.catchCause(whole(written === undefined ? write : Effect.map(write, written)), (cause) => {",
+    "    const kept = whole(write)\n    return Effect.catchCause(written === undefined ? kept : Effect.map(kept, written), (cause) => {"
   ),
   mutant(
     "what changes something starts before that is durable",

@@ -2,7 +2,8 @@
  * Progress, each item validated by its schema on its way out, then a result. Time is that of the whole call, by item.
  *
  * Chunked: the tool is a generator, whose progress arrives in chunks. Single: the tool emits one item, and goes on when
- * the reader asks for the next.
+ * the reader has done with it. Its reader runs the stream with a function; pulled, it asks for each item with an
+ * operation of its own, as a `Channel` or a `Stream` does, and the fibers of both change places for it.
  */
 import * as Channel from "effect/Channel"
 import * as Effect from "effect/Effect"
@@ -22,6 +23,7 @@ import * as Zod from "./zod.ts"
 
 const chunked = "runtime.dispatch, in chunks"
 const single = "runtime.dispatch, one by one"
+const pulled = "runtime.dispatch, pulled one by one"
 const toolkit = "effect/ai Toolkit.handle, preliminary results"
 const generator = "an async generator with zod for each item"
 const bare = "an async generator that validates nothing"
@@ -38,7 +40,8 @@ const vsGenerator: ReadonlyArray<Comparison> = [
 ]
 const vsBare: ReadonlyArray<Comparison> = [
   { id: "progress.chunked.vs-generator", ours: chunked, theirs: bare, unit, floor: 1, goal: 1.5 },
-  { id: "progress.single.vs-generator", ours: single, theirs: bare, unit, floor: 0.5, goal: 1 }
+  { id: "progress.single.vs-generator", ours: single, theirs: bare, unit, floor: 0.5, goal: 1 },
+  { id: "progress.pulled.vs-generator", ours: pulled, theirs: bare, unit, floor: null }
 ]
 const vsAiSdk: ReadonlyArray<Comparison> = [
   { id: "progress.chunked.vs-ai-sdk", ours: chunked, theirs: aiSdk, unit, floor: 4, goal: 8 }
@@ -133,14 +136,18 @@ export const measure = (rounds: number) =>
     const handlers = yield* AiTools
     const run = Effect.runPromiseWith(yield* Effect.context())
 
-    const dispatched = (name: string, tool: string): Contender => ({
+    type Dispatched = ReturnType<typeof runtime.dispatch>
+    type Count = (chunk: ReadonlyArray<unknown>) => Effect.Effect<void>
+    const pull = (stream: Dispatched, count: Count) => Channel.runForEach(stream, count)
+    const drain = (stream: Dispatched, count: Count) => ToolStream.runForEachArray(stream, count)
+    const dispatched = (name: string, tool: string, readWith: typeof pull): Contender => ({
       name,
       units: items,
       run: async (n) => {
         for (let i = 0; i < n; i++) {
           const call = await run(ToolCall.make({ name: tool, parameters: { to: items } }))
           let seen = 0
-          const read = Channel.runForEach(runtime.dispatch(call), (chunk) => {
+          const read = readWith(runtime.dispatch(call), (chunk) => {
             seen += chunk.length
             return Effect.void
           })
@@ -211,13 +218,14 @@ export const measure = (rounds: number) =>
       }
     })
 
-    const inChunks = dispatched(chunked, "count")
-    const oneByOne = dispatched(single, "count_singly")
+    const inChunks = dispatched(chunked, "count", drain)
+    const oneByOne = dispatched(single, "count_singly", drain)
+    const pulledSingly = dispatched(pulled, "count_singly", pull)
     // Two races: the garbage of Toolkit would be collected in the other's samples.
     return yield* Effect.promise(async () => [
       ...compare(await race([inChunks, oneByOne, theirGenerator], { rounds }), vsGenerator),
       ...compare(await race([inChunks, oneByOne, theirToolkit], { rounds }), vsToolkit),
-      ...compare(await race([inChunks, oneByOne, read(bare, plain)], { rounds }), vsBare),
+      ...compare(await race([inChunks, oneByOne, pulledSingly, read(bare, plain)], { rounds }), vsBare),
       ...compare(await race([inChunks, theirSdk], { rounds }), vsAiSdk)
     ])
   }).pipe(Effect.provide(live), Effect.scoped, Effect.runPromise)

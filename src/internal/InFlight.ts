@@ -31,7 +31,7 @@ export class InFlight<Call extends Entry> {
   get all(): ReadonlyArray<Call> {
     const starting: Array<Call> = []
     for (let call = this.starting; call !== undefined; call = call.below) if (!call.settled) starting.push(call)
-    return [...this.noted.values(), ...starting.reverse()]
+    return [...this.noted.values(), ...starting.toReversed()]
   }
 
   /** It is being started, until `started`. */

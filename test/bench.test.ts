@@ -131,6 +131,7 @@ describe("bench", () => {
       "progress.single.vs-toolkit",
       "progress.chunked.vs-generator",
       "progress.single.vs-generator",
+      "progress.pulled.vs-generator",
       "progress.chunked.vs-ai-sdk",
       "start.core",
       "start.core.vs-toolkit",

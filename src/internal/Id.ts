@@ -3,15 +3,13 @@
  *
  * **Source** RFC 9562, section 5.7, with the counter of section 6.2, method 2:
  * the random part is drawn once a millisecond and counted up within it, so ids of
- * one process sort in the order they were made. They are not secrets.
+ * one process sort in the order they were made. They are not secrets: the generator is the
+ * engine's, which every process seeds anew, and `crypto` would take longer to load than a
+ * call does.
  *
  * @since 0.1.0
  */
 
-/** Bytes of the random part, and of what is drawn for the next 64: to draw costs more than all the rest. */
-const randomBytes = 10
-const drawn = new Uint8Array(64 * randomBytes)
-let used = drawn.length
 /** The millisecond of the last id. */
 let last = 0
 /** The random part: 26 bits that count, 48 that do not. */
@@ -33,14 +31,11 @@ export const make = (): string => {
 
 const draw = (time: number): void => {
   last = time
-  if (used === drawn.length) {
-    crypto.getRandomValues(drawn)
-    used = 0
-  }
-  const random = drawn.subarray(used, (used += randomBytes))
   // Starts in the lower half, so that there is room to count.
-  counter = (((random[0]! << 24) | (random[1]! << 16) | (random[2]! << 8) | random[3]!) >>> 0) & 0x1ffffff
-  tail = random.subarray(4).reduce((text, byte) => text + bytes[byte], "-")
+  counter = Math.floor(Math.random() * 2 ** 25)
+  tail = `-${Math.floor(Math.random() * 2 ** 48)
+    .toString(16)
+    .padStart(12, "0")}`
   begin()
 }
 

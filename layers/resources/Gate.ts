@@ -35,7 +35,10 @@ export interface Claim {
   readonly weight?: number | undefined
 }
 
-const none: ReadonlyMap<string, boolean> = new Map()
+const noKeys: ReadonlyMap<string, boolean> = new Map()
+/** Of one that stands nowhere: frozen, so that nobody's place ends up in it. */
+const none: Array<never> = []
+Object.freeze(none)
 
 /**
  * One who asked.
@@ -49,14 +52,14 @@ export class Ticket {
   /** Who asks from inside has asked for something that this one runs. */
   readonly within: Ticket | undefined
   /** By key, whether it writes. */
-  keys: ReadonlyMap<string, boolean> = none
+  keys: ReadonlyMap<string, boolean> = noKeys
   /** Reasons why it still has to wait. That it is open is one. */
   blocked = 0
   /** It does not know yet all it asks for. */
   open: boolean
   weight = 0
   state: "waiting" | "queued" | "inside" | "gone" = "waiting"
-  places: Array<Place<Ticket>> = []
+  places: Array<Place<Ticket>> = none
   children: Set<Ticket> | undefined
   /** Where those inside of it queue for what it holds. */
   inner: Namespace<Ticket> | undefined
@@ -209,7 +212,8 @@ export class Gate {
 
   private place(ticket: Ticket, queues: Namespace<Ticket>, key: string, writes: boolean): void {
     const place = queues.add(key, ticket, writes, this.blocked)
-    ticket.places.push(place)
+    if (ticket.places === none) ticket.places = [place]
+    else ticket.places.push(place)
     if (!place.eligible) ticket.blocked++
   }
 
@@ -231,7 +235,7 @@ export class Gate {
 
   private withdraw(ticket: Ticket, released: (other: Ticket) => void): void {
     const { places } = ticket
-    ticket.places = []
+    ticket.places = none
     for (const place of places) place.queue.remove(place, released)
   }
 

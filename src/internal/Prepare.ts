@@ -24,17 +24,25 @@ export const prepare =
   (running: Call, invocation: Invocation) =>
   (tool: Registrable, origin: string): ToolStream<unknown, ToolResult, ToolError> =>
     fromBody((emit) => {
-      const go = (member: ErasedTool, parameters: unknown) => {
+      const go = (member: ErasedTool): Effect.Effect<ToolResult, ToolError> => {
+        const decoded = decode(member, running.call)
+        return hasSucceeded(decoded)
+          ? goOn(member, decoded.value)
+          : Effect.flatMap(decoded, (parameters) => goOn(member, parameters))
+      }
+      const goOn = (member: ErasedTool, parameters: unknown) => {
         const prepared = new Prepared(running.call, member, parameters, running, origin)
         const before = running.prepared(prepared, member.clocks?.(parameters))
-        const run = () => bodyOf(invocation(prepared))(emit)
-        return before === undefined ? run() : Effect.flatMap(before, run)
+        return before === undefined
+          ? bodyOf(invocation(prepared))(emit)
+          : Effect.flatMap(before, () => bodyOf(invocation(prepared))(emit))
       }
-      if ("choose" in tool) {
-        const member = Effect.mapError(tool.choose, (reason) => fromReason(running.call, reason))
-        return Effect.flatMap(member, (member) => now(decode(member, running.call), (value) => go(member, value)))
-      }
-      return now(decode(tool, running.call), (value) => go(tool, value))
+      return "choose" in tool
+        ? Effect.flatMap(
+            Effect.mapError(tool.choose, (reason) => fromReason(running.call, reason)),
+            go
+          )
+        : go(tool)
     })
 
 /**

@@ -55,7 +55,7 @@ export class Prepared implements PreparedCall {
   }
 
   get session(): Session {
-    return Context.get(this.current?.outer ?? Context.empty(), CurrentSession)
+    return this.current === undefined ? Context.get(Context.empty(), CurrentSession) : this.current.session
   }
 
   get parametersHash(): Effect.Effect<string> {
@@ -90,4 +90,4 @@ export const currentOf = (prepared: PreparedCall): Current.Current | undefined =
 
 /** The call whose tool made it. */
 export const callerOf = (prepared: PreparedCall): Current.Current | undefined =>
-  prepared instanceof Prepared && prepared.current !== undefined ? Current.of(prepared.current.outer) : undefined
+  prepared instanceof Prepared ? prepared.current?.caller : undefined

@@ -211,6 +211,7 @@ describe("the page of the benchmarks", () => {
     ["ours", [120, 110, 130]],
     ["theirs", [10, 11, 10]],
     ["close", [119, 111, 131]],
+    ["half", [60, 55, 65]],
     ["slow", [1200, 1100, 1300]],
     ["1 MB", [1e6, 1e6, 1e6]],
     ["memory", [70e6, 71e6, 72e6]]
@@ -218,6 +219,7 @@ describe("the page of the benchmarks", () => {
   const unit = "ns/call"
   const measured = compare(samples, [
     { id: "a.reached", ours: "ours", theirs: "slow", unit, floor: 5, goal: 10 },
+    { id: "a.half", ours: "ours", theirs: "half", unit, floor: null },
     { id: "a.held", ours: "ours", theirs: "theirs", unit, floor: 1 / 20, goal: 1 / 3 },
     { id: "a.even", ours: "ours", theirs: "close", unit, floor: null },
     { id: "a.missed", ours: "memory", theirs: "1 MB", unit: "MB", floor: 64, goal: 40, lowerIsBetter: true }
@@ -260,7 +262,10 @@ describe("the page of the benchmarks", () => {
 
   it("says where ours is slower than whom, the worst first, and what is too close to call", () => {
     const [first, second, ...rest] = lines("slower")
-    assert.strictEqual(first, "- **Ours** takes 12 × the time of theirs (120 ns/call beside 10.0 ns/call).")
+    assert.strictEqual(
+      first,
+      "- **Ours** takes 12 × the time of theirs (120 ns/call beside 10.0 ns/call); 2 × the time of half (120 ns/call beside 60.0 ns/call)."
+    )
     assert.match(
       second!,
       /^- \*\*A trivial call, dispatched\*\* takes 2 × the time of effect\/ai's .*; 2 × the time of Mastra's/

@@ -244,7 +244,7 @@ describe("the page of the benchmarks", () => {
       system: "Linux 6",
       versions: { toolstream: "0.1.0", execa: "1.2.3" }
     },
-    parts: [{ name: "a", title: "Some part", measured }],
+    parts: [{ name: "a", title: "Some part", says: "Something.", measured }],
     peers: byTask(ofPeers),
     curves: [curve]
   }
@@ -264,11 +264,11 @@ describe("the page of the benchmarks", () => {
     const [first, second, ...rest] = lines("slower")
     assert.strictEqual(
       first,
-      "- **Ours** takes 12 × the time of theirs (120 ns/call beside 10.0 ns/call); 2 × the time of half (120 ns/call beside 60.0 ns/call)."
+      "- **ours** takes 12 × the time of theirs (120 ns beside 10.0 ns); 2 × the time of half (120 ns beside 60.0 ns)."
     )
     assert.match(
       second!,
-      /^- \*\*A trivial call, dispatched\*\* takes 2 × the time of effect\/ai's .*; 2 × the time of Mastra's/
+      /^- \*\*a trivial call, dispatched\*\* takes 2 × the time of effect\/ai's .*; 2 × the time of Mastra's/
     )
     assert.strictEqual(rest.at(-1), "Too close to call in this run: ours, beside close.")
     assert.notInclude(lines("slower").join(), "MB")
@@ -278,8 +278,8 @@ describe("the page of the benchmarks", () => {
     assert.deepStrictEqual(lines("curves").slice(-4), [
       '![Spins & "turns" < 2, by spins at once](benchmarks/spins.svg)',
       "",
-      "- A spin: 1.00 µs at 1, 1.10 µs at 100,000. All of n grows as n^1.02; n log n is n^1.11 there: not worse.",
-      "- All spins: 10.0 ns at 1, 100 s at 100,000. All of n grows as n^2.00; n log n is n^1.11 there: **worse than n log n**."
+      "- a spin: 1.00 µs at 1, 1.10 µs at 100,000. The cost of n grows as n^1.02, n log n as n^1.11: not worse.",
+      "- all spins: 10.0 ns at 1, 100 s at 100,000. The cost of n grows as n^2.00, n log n as n^1.11: **worse**."
     ])
   })
 

@@ -9,6 +9,7 @@ import { amount, cost, figure, inWords, isAbsolute, reaches, spread } from "./wo
 export interface PartResults {
   readonly name: string
   readonly title: string
+  readonly says: string
   readonly measured: ReadonlyArray<Measured>
 }
 
@@ -108,7 +109,7 @@ const slower = (measured: ReadonlyArray<Measured>): string => {
   const told = (row: Row) =>
     `${inWords(row, row.ratio)} of ${row.against} (${figure(row, row.ours)} beside ${figure(row, row.theirs)})`
   const lines = [...Map.groupBy(behind, ({ what }) => what)].map(
-    ([what, rows]) => `- **${upper(what)}** takes ${rows.map(told).join("; ")}.`
+    ([what, rows]) => `- **${what}** takes ${rows.map(told).join("; ")}.`
   )
   const even = compared.filter(isEven).map(({ row }) => `${row.what}, beside ${row.against}`)
   return [
@@ -117,10 +118,8 @@ const slower = (measured: ReadonlyArray<Measured>): string => {
   ].join("\n\n")
 }
 
-const upper = (text: string) => text.slice(0, 1).toUpperCase() + text.slice(1)
-
-const rows = ({ measured, title }: PartResults): string =>
-  `### ${title}\n\n${table(
+const rows = ({ measured, says, title }: PartResults): string =>
+  `### ${title}\n\n${says}\n\n${table(
     ["what", "beside", "ours", "theirs", "ours is", "quartiles"],
     measured.map((measured) => {
       const { row } = measured
@@ -177,6 +176,7 @@ const lineOf = ({ x, y }: Curve, line: Line): string => {
     const [n, value] = line.points.at(index)!
     return `${amount(value, y.unit)} at ${x.unit === "bytes" ? amount(n, "bytes") : n.toLocaleString("en-US")}`
   }
-  const verdict = isWorse ? "**worse than n log n**" : "not worse"
-  return `- ${upper(line.name)}: ${at(0)}, ${at(-1)}. All of n grows as n^${exponent.toFixed(2)}; n log n is n^${bar.toFixed(2)} there: ${verdict}.`
+  const verdict = isWorse ? "**worse**" : "not worse"
+  const ends = `${at(0)}, ${at(-1)}`
+  return `- ${line.name}: ${ends}. The cost of n grows as n^${exponent.toFixed(2)}, n log n as n^${bar.toFixed(2)}: ${verdict}.`
 }

@@ -27,7 +27,7 @@ const syncs = "two bare appends, each with fdatasync"
 const many = `${width} calls in flight with side effects, journal in files`
 const open = "claiming from a journal of a million calls, 1,000 of them open"
 const bare = "reading its files, and nothing else"
-const memory = "the memory of a process that does it, at most"
+const memory = "a process that claims from a journal of a million calls, resident at most"
 const oneMegabyte = "1 MB"
 
 const ofReads: Comparison = {

@@ -71,6 +71,8 @@ const find = (name: string, rounds: number) =>
       .on("exit", (code) => (found === undefined ? reject(new Error(`${name} ended with ${code}`)) : resolve(found)))
   })
 
+const minutesSince = (start: number) => (performance.now() - start) / 60_000
+
 const options = arguments_()
 if (options.help) {
   process.stdout.write(help)
@@ -93,10 +95,13 @@ const startedAt = performance.now()
 const found: Array<PartResults> = []
 const traced: Array<Curve> = []
 for (const name of names) {
-  console.error(`Measuring ${name} …`)
+  console.error(`${minutesSince(startedAt).toFixed(1).padStart(4)} min: measuring ${name} …`)
   try {
     const { curves, measured } = await find(name, rounds)
-    if (name in parts) found.push({ name, title: parts[name]!.title, measured })
+    if (name in parts) {
+      const { says, title } = parts[name]!
+      found.push({ name, title, says, measured })
+    }
     traced.push(...curves)
   } catch (error) {
     // It has said why on stderr. What the others measured is still worth reading.
@@ -104,7 +109,7 @@ for (const name of names) {
     process.exitCode = 1
   }
 }
-const minutes = (performance.now() - startedAt) / 60_000
+const minutes = minutesSince(startedAt)
 const machine = Machine.describe()
 const measured = found.flatMap(({ measured }) => measured)
 

@@ -23,8 +23,8 @@ import * as ToolRegistry from "../../src/ToolRegistry.ts"
 import * as ToolRuntime from "../../src/ToolRuntime.ts"
 import { compare, type Comparison, type Contender, race } from "./race.ts"
 
-const adapter = "our adapter"
-const bare = "effect's bare addTool handler"
+const adapter = "a call over MCP, dispatched"
+const bare = "effect's bare `addTool` handler"
 const sdk = "the official SDK's server and client, in memory"
 
 const unit = "ns/call"

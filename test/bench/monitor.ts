@@ -19,7 +19,7 @@ import * as ToolRuntime from "../../src/ToolRuntime.ts"
 import * as Monitor from "../../tools/Monitor.ts"
 import { compare, type Comparison, type Contender, race } from "./race.ts"
 
-const ours = "monitor, dispatched, at an unlimited rate"
+const ours = "lines through monitor at an unlimited rate, dispatched"
 const theirs = "a loop that splits what a raw spawn gives"
 
 export const comparisons: ReadonlyArray<Comparison> = [

@@ -21,16 +21,16 @@ import * as ToolRuntime from "../../src/ToolRuntime.ts"
 import * as Bash from "../../tools/bash/Bash.ts"
 import { compare, type Comparison, type Contender, race } from "./race.ts"
 
-const flood = "bash, 1 GiB"
+const flood = "1 GiB through bash"
 const rawFlood = "a raw spawn's 'data' events"
-const growth = "growth of resident memory over idle, 1 GiB through bash"
+const growth = "what 1 GiB through bash adds to what is resident at rest"
 const oneMegabyte = "1 MB"
-const started = "bash, `true`"
-const startedWithin = "bash, `true` in a pid namespace"
-const startedSandboxed = "bash, `true` in a sandbox"
-const rawStarted = 'spawn("bash", ["-c", "true"]), with stdin from /dev/null'
-const latency = "bash, from write to progress"
-const rawLatency = "a raw spawn, from write to 'data'"
+const started = "start and exit of `true` through bash"
+const startedWithin = "start and exit of `true` through bash in a pid namespace"
+const startedSandboxed = "start and exit of `true` through bash in a sandbox"
+const rawStarted = "a raw spawn of `bash -c true`"
+const latency = "from a write to its progress through bash"
+const rawLatency = "from a write to the 'data' of a raw spawn"
 const latencies = { p50: [latency, rawLatency], p99: [`${latency}, p99`, `${rawLatency}, p99`] } as const
 
 const floods: ReadonlyArray<Comparison> = [

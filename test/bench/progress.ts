@@ -21,13 +21,13 @@ import { compare, type Comparison, type Contender, race } from "./race.ts"
 import * as AiSdk from "./aiSdk.ts"
 import * as Zod from "./zod.ts"
 
-const chunked = "runtime.dispatch, in chunks"
-const single = "runtime.dispatch, one by one"
-const pulled = "runtime.dispatch, pulled one by one"
-const toolkit = "effect/ai Toolkit.handle, preliminary results"
+const chunked = "progress in chunks, dispatched"
+const single = "progress one by one, dispatched"
+const pulled = "progress pulled one by one, dispatched"
+const toolkit = "effect/ai's `Toolkit.handle`, preliminary results"
 const generator = "an async generator with zod for each item"
 const bare = "an async generator that validates nothing"
-const aiSdk = "AI SDK, preliminary results"
+const aiSdk = "the AI SDK's preliminary results"
 
 const unit = "ns/item"
 const vsToolkit: ReadonlyArray<Comparison> = [

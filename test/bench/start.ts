@@ -8,10 +8,10 @@ import { pathToFileURL } from "node:url"
 import { compare, type Comparison, type Contender, race } from "./race.ts"
 
 const empty = "an empty script"
-const core = "the core and one call"
-const toolkit = "effect/ai Tool and Toolkit and one call"
-const readFile = "the built command line, call read_file"
-const bash = "the built command line, call bash"
+const core = "starting the core and one call"
+const toolkit = "effect/ai's Tool and Toolkit and one call"
+const readFile = "starting the built command line: `call read_file`"
+const bash = "starting the built command line: `call bash`"
 const oneMs = "1 ms more"
 
 export const comparisons: ReadonlyArray<Comparison> = [

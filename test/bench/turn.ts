@@ -24,9 +24,9 @@ import * as ToolRuntime from "../../src/ToolRuntime.ts"
 import * as ToolStream from "../../src/ToolStream.ts"
 import { compare, type Comparison, type Contender, race } from "./race.ts"
 
-const ours = "Conversation.turn"
-const oursOverTheirs = "Conversation.turn over LanguageModel"
-const theirs = "effect/ai Chat.streamText, until no calls"
+const ours = "a turn with ten calls, `Conversation.turn`"
+const oursOverTheirs = "a turn with ten calls over effect/ai's `LanguageModel`"
+const theirs = "effect/ai's `Chat.streamText`, until no calls"
 
 export const comparisons: ReadonlyArray<Comparison> = [
   { id: "turn.10-calls.vs-effect-ai", ours, theirs, unit: "us", floor: 2 },

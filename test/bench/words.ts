@@ -36,7 +36,9 @@ const short = (value: number) =>
 
 /** In its own unit. */
 export const figure = ({ unit }: Row, value: number): string =>
-  unit === "bytes" ? amount(value, "bytes") : `${number(value)} ${unit.replace("us", "µs")}`
+  unit === "bytes" || unit.startsWith("ns/")
+    ? `${amount(value, unit === "bytes" ? "bytes" : "ns")}`
+    : `${number(value)} ${unit.replace("us", "µs")}`
 
 /** From the better to the worse of the middle half of the rounds, as the ratio is told. */
 export const spread = ({ quartiles, row }: Measured): string => {

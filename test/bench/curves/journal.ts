@@ -12,25 +12,35 @@ import { median } from "../race.ts"
 import type { Curve } from "./Curve.ts"
 
 const sizes = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000]
-const rounds = 5
+const rounds = 3
 /** What takes a minute has one. */
 const roundsOf = (size: number) => (size >= 1_000_000 ? 1 : rounds)
 
-interface Sample {
-  readonly writeMs: number
-  readonly openMs: number
+interface Opening {
+  readonly ms: number
   readonly rssBytes: number
 }
+
+interface Sample {
+  readonly writeMs: number
+  readonly opening: Opening
+}
+
+/** Of one journal: they differ by whether the collector came in between. */
+const openings = 3
 
 const sampled = async (directory: string, size: number): Promise<Sample> => {
   const start = performance.now()
   await Effect.runPromise(fill(directory, size))
   const writeMs = performance.now() - start
-  const opening = [path.join(import.meta.dirname, "../journal-open.ts"), directory, String(openOf(size))]
-  const { stderr, stdout } = spawnSync(process.execPath, opening, { encoding: "utf8" })
-  if (stdout === "") throw new Error(stderr)
-  const { ms, rssBytes } = JSON.parse(stdout) as { readonly ms: number; readonly rssBytes: number }
-  return { writeMs, openMs: ms, rssBytes }
+  const opened = Array.from({ length: openings }, (): Opening => {
+    const args = [path.join(import.meta.dirname, "../journal-open.ts"), directory, String(openOf(size))]
+    const { stderr, stdout } = spawnSync(process.execPath, args, { encoding: "utf8" })
+    if (stdout === "") throw new Error(stderr)
+    return JSON.parse(stdout)
+  })
+  const of = (value: (opening: Opening) => number) => median(opened.map(value))
+  return { writeMs, opening: { ms: of(({ ms }) => ms), rssBytes: of(({ rssBytes }) => rssBytes) } }
 }
 
 export const trace = async (): Promise<ReadonlyArray<Curve>> => {
@@ -59,7 +69,7 @@ export const trace = async (): Promise<ReadonlyArray<Curve>> => {
         y: { label: "time of each", unit: "ns" },
         lines: [
           { name: "writing each", cost: "each", points: points(({ writeMs }, size) => (writeMs * 1e6) / size) },
-          { name: "opening, of each", cost: "each", points: points(({ openMs }, size) => (openMs * 1e6) / size) }
+          { name: "opening, of each", cost: "each", points: points(({ opening }, size) => (opening.ms * 1e6) / size) }
         ]
       },
       {
@@ -67,7 +77,7 @@ export const trace = async (): Promise<ReadonlyArray<Curve>> => {
         title: "Memory of a process that opens a journal",
         x,
         y: { label: "resident, at most", unit: "bytes" },
-        lines: [{ name: "all that is resident", cost: "whole", points: points(({ rssBytes }) => rssBytes) }]
+        lines: [{ name: "all that is resident", cost: "whole", points: points(({ opening }) => opening.rssBytes) }]
       }
     ]
   } finally {

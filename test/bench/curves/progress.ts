@@ -1,11 +1,11 @@
 /**
  * The progress of one call, each item encoded: the time of an item, by how many there are.
  */
-import * as Channel from "effect/Channel"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ToolCall from "../../../src/ToolCall.ts"
 import * as ToolRuntime from "../../../src/ToolRuntime.ts"
+import * as ToolStream from "../../../src/ToolStream.ts"
 import { live } from "../progress.ts"
 import type { Curve } from "./Curve.ts"
 import { raced } from "./raced.ts"
@@ -22,7 +22,7 @@ export const trace = (): Promise<ReadonlyArray<Curve>> =>
         Effect.gen(function* () {
           const { dispatch } = yield* ToolRuntime.ToolRuntime
           let seen = 0
-          yield* Channel.runForEach(dispatch(yield* ToolCall.make({ name, parameters: { to } })), (chunk) => {
+          yield* ToolStream.runForEachArray(dispatch(yield* ToolCall.make({ name, parameters: { to } })), (chunk) => {
             seen += chunk.length
             return Effect.void
           })

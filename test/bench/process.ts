@@ -29,8 +29,8 @@ const started = "start and exit of `true` through bash"
 const startedWithin = "start and exit of `true` through bash in a pid namespace"
 const startedSandboxed = "start and exit of `true` through bash in a sandbox"
 const rawStarted = "a raw spawn of `bash -c true`"
-const latency = "from a write to its progress through bash"
-const rawLatency = "from a write to the 'data' of a raw spawn"
+const latency = "the way from a write to its progress through bash"
+const rawLatency = "the way from a write to the 'data' of a raw spawn"
 const latencies = { p50: [latency, rawLatency], p99: [`${latency}, p99`, `${rawLatency}, p99`] } as const
 
 const floods: ReadonlyArray<Comparison> = [

@@ -12,7 +12,7 @@ import * as Processes from "./process.ts"
 
 const floodBytes = 2 ** 30
 /** A race of seconds: more rounds take minutes. */
-const maxFloodRounds = 3
+const maxFloodRounds = 5
 /** Starts in one sample: a single one is mostly noise. */
 const startSampleMs = 60
 

@@ -15,7 +15,7 @@
  * @since 0.1.0
  */
 import { BoundedText, maxPieceBytes, type Rendered } from "./BoundedText.ts"
-import { isPlain } from "./internal/PlainBytes.ts"
+import { isPlain, plainText } from "./internal/PlainBytes.ts"
 
 /**
  * Longest control sequence, in UTF-16 code units; what goes on longer is text
@@ -69,9 +69,13 @@ export class TerminalDecoder {
    * what was not.
    */
   decodePlain(bytes: Uint8Array): ReadonlyArray<string> | undefined {
-    if (this.state !== "text" || this.unfinished || !isPlain(bytes)) return undefined
+    if (this.state !== "text" || this.unfinished) return undefined
     const { length } = bytes
-    if (length <= maxLine) return length === 0 ? [] : [String.fromCharCode(...bytes)]
+    if (length <= maxLine) {
+      const text = plainText(bytes)
+      return text === undefined ? undefined : text === "" ? [] : [text]
+    }
+    if (!isPlain(bytes)) return undefined
     if (length <= maxPieceBytes) return [ascii.decode(bytes)]
     // Not cut from one: a string of more than 128 KiB is memory that the kernel gives, clears and takes back.
     const pieces: Array<string> = []

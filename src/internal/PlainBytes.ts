@@ -31,6 +31,24 @@ export const isPlainScalar = (bytes: Uint8Array, from: number): boolean => {
   return true
 }
 
+/** Of each byte, what it shows; undefined if it is special. */
+const shown = Array.from(special, (isSpecial, byte) => (isSpecial ? undefined : String.fromCharCode(byte)))
+
+/**
+ * The text of a few bytes, undefined if they are not plain: what is short has been read before a decoder has begun.
+ *
+ * @internal
+ */
+export const plainText = (bytes: Uint8Array): string | undefined => {
+  let text = ""
+  for (let at = 0; at < bytes.length; at++) {
+    const character = shown[bytes[at]!]
+    if (character === undefined) return undefined
+    text += character
+  }
+  return text
+}
+
 type Scan = (bytes: Uint8Array) => boolean
 
 /** Undefined before it was loaded, null where it cannot be. */

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Schema from "effect/Schema"
-import { isPlain, isPlainScalar, vectorScan } from "../../src/internal/PlainBytes.ts"
+import { isPlain, isPlainScalar, plainText, vectorScan } from "../../src/internal/PlainBytes.ts"
 
 /** Around where vectors begin, where one and a turn of the loop end, and where a page does. */
 const lengths = [0, 1, 31, 511, 512, 513, 527, 528, 543, 544, 2 ** 16 - 1, 2 ** 16, 2 ** 16 + 1, 2 ** 16 + 33, 2 ** 17]
@@ -18,7 +18,9 @@ describe("PlainBytes", () => {
         for (const at of [0, 15, 16, 31, 32, 575, 576, 599].filter((at) => at < length)) {
           const bytes = filled(length, 0x61)
           bytes[at] = byte
-          assert.strictEqual(isPlain(bytes), plain, `${byte} at ${at} of ${length}`)
+          const where = `${byte} at ${at} of ${length}`
+          assert.strictEqual(isPlain(bytes), plain, where)
+          assert.strictEqual(plainText(bytes), plain ? Buffer.from(bytes).toString("latin1") : undefined, where)
         }
       }
     }

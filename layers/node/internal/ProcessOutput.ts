@@ -64,35 +64,40 @@ class Source {
   }
 }
 
+type Next = Pull.Pull<NonEmptyReadonlyArray<Output>>
+
 /**
  * @category models
  * @since 0.1.0
  */
 export class ProcessOutput {
   /** The next chunks, at most one of each pipe. */
-  readonly pull: Pull.Pull<NonEmptyReadonlyArray<Output>>
+  readonly pull: Next
   private readonly sources: readonly [Source, Source]
   private exitedAt: number | undefined
   private silent = false
   private closed = false
-  private wake: (() => void) | undefined
+  /** Of the pull that waits: it has released what it took, and nothing is queued. */
+  private resume: ((next: Next) => void) | undefined
+  private timer: NodeJS.Timeout | undefined
+  private turn: NodeJS.Immediate | undefined
   private readonly isBusy: () => boolean
 
   /** `isBusy` tells whether somebody of the process, who may hold the pipes, is at work. */
   constructor(stdout: Readable, stderr: Readable, isBusy: () => boolean) {
     this.isBusy = isBusy
-    const changed = () => this.wake?.()
-    this.sources = [
-      new Source("stdout", new ProcessPipe(stdout, changed)),
-      new Source("stderr", new ProcessPipe(stderr, changed))
-    ]
+    const source = (name: Output["stream"], readable: Readable): Source => {
+      const source: Source = new Source(name, new ProcessPipe(readable, () => this.changed(source)))
+      return source
+    }
+    this.sources = [source("stdout", stdout), source("stderr", stderr)]
     this.pull = Effect.suspend(() => this.next())
   }
 
   /** To be called when the process has exited. */
   exited(): void {
     this.exitedAt = performance.now()
-    this.wake?.()
+    this.look()
   }
 
   /** Throws away what comes, so that a process that is to end can say so without waiting for a reader. */
@@ -104,13 +109,14 @@ export class ProcessOutput {
   close(): void {
     this.closed = true
     for (const { pipe } of this.sources) pipe.close()
-    this.wake?.()
+    this.look()
   }
 
-  private next(): Pull.Pull<NonEmptyReadonlyArray<Output>> {
-    for (const { pipe } of this.sources) pipe.release()
-    if (this.closed || !this.hasQueued) return this.over() ? Cause.done() : this.wait
+  private next(): Next {
     const [stdout, stderr] = this.sources
+    stdout.pipe.release()
+    stderr.pipe.release()
+    if (this.closed || !this.hasQueued) return this.over() ? Cause.done() : this.wait
     const first = this.take(stdout)
     const second = this.take(stderr)
     if (first === undefined) return second === undefined ? this.pull : Exit.succeed([second])
@@ -118,7 +124,8 @@ export class ProcessOutput {
   }
 
   private get hasQueued(): boolean {
-    return this.sources.some(({ pipe }) => !pipe.isEmpty)
+    const [stdout, stderr] = this.sources
+    return !stdout.pipe.isEmpty || !stderr.pipe.isEmpty
   }
 
   private take(source: Source): Output | undefined {
@@ -139,45 +146,68 @@ export class ProcessOutput {
     )
   }
 
+  /**
+   * A pipe brought something, or ended. From here to the reader all is done at once, and little: somebody may wait for
+   * a single line, and each µs of it is one of a processor that slept.
+   */
+  private changed(source: Source): void {
+    const { resume } = this
+    if (resume === undefined) return
+    const output = this.closed ? undefined : this.take(source)
+    if (output === undefined) return this.look()
+    this.stop()
+    resume(Exit.succeed([output]))
+  }
+
   /** Until a pipe has something, or ends, or the output is over: then it is the next. */
-  private readonly wait: Pull.Pull<NonEmptyReadonlyArray<Output>> = Effect.callback((resume) => {
-    let timer: NodeJS.Timeout | undefined
-    let turn: NodeJS.Immediate | undefined
-    const stop = () => {
-      clearTimeout(timer)
-      clearImmediate(turn)
-      this.wake = undefined
-    }
-    const done = () => {
-      stop()
-      resume(this.next())
-    }
-    // Runs `then` when the event loop has asked the kernel for input once more. Two turns: the first may still be this one.
-    const afterPoll = (then: () => void) => {
-      turn = setImmediate(() => {
-        turn = setImmediate(then)
-      })
-    }
-    const listen = () => {
-      if (this.exitedAt === undefined) return
-      // Empty already at the exit, or since the last chunk. After a delay the timer alone does not tell: the loop looks at
-      // timers before it looks at input.
-      afterPoll(() => {
-        for (const source of this.sources) source.emptied = true
-        look(quietLooks)
-      })
-    }
-    const look = (left: number) => {
-      this.silent = left === 0
-      if (this.over()) return done()
-      timer = setTimeout(() => afterPoll(() => look(this.isBusy() ? quietLooks : left - 1)), lookMs)
-    }
-    this.wake = () => {
-      if (this.hasQueued || this.over()) return done()
-      // Woken by the exit.
-      if (timer === undefined && turn === undefined) listen()
-    }
-    listen()
-    return Effect.sync(stop)
+  private readonly wait: Next = Effect.callback((resume) => {
+    // It may have come since it was asked for.
+    if (this.closed || this.hasQueued) return resume(this.pull)
+    this.resume = resume
+    if (this.exitedAt !== undefined) this.listen()
+    return this.left
   })
+
+  /** The pull that waits is interrupted. */
+  private readonly left: Effect.Effect<void> = Effect.sync(() => this.stop())
+
+  private stop(): void {
+    this.resume = undefined
+    if (this.timer !== undefined) clearTimeout(this.timer)
+    if (this.turn !== undefined) clearImmediate(this.turn)
+    this.timer = this.turn = undefined
+  }
+
+  /** Ends the pull that waits, if there is no more; after the exit, listens. */
+  private look(): void {
+    const { resume } = this
+    if (resume === undefined) return
+    if (this.over()) {
+      this.stop()
+      resume(this.pull)
+    } else if (this.exitedAt !== undefined && this.timer === undefined && this.turn === undefined) this.listen()
+  }
+
+  private listen(): void {
+    // Empty already at the exit, or since the last chunk. After a delay the timer alone does not tell: the loop looks at
+    // timers before it looks at input.
+    this.afterPoll(() => {
+      for (const source of this.sources) source.emptied = true
+      this.lookAgain(quietLooks)
+    })
+  }
+
+  private lookAgain(left: number): void {
+    this.silent = left === 0
+    if (this.over()) return this.look()
+    const again = () => this.lookAgain(this.isBusy() ? quietLooks : left - 1)
+    this.timer = setTimeout(() => this.afterPoll(again), lookMs)
+  }
+
+  /** Runs `then` when the event loop has asked the kernel for input once more. Two turns: the first may still be this one. */
+  private afterPoll(then: () => void): void {
+    this.turn = setImmediate(() => {
+      this.turn = setImmediate(then)
+    })
+  }
 }

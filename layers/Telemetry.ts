@@ -54,11 +54,10 @@ export interface Options {
  * @since 0.1.0
  */
 export const layerWith = (options: Options): Layer.Layer<never> =>
-  Layer.sync(
-    CallObserver,
-    (): Observer => (call, context) =>
-      surroundingsOf(context).isSeen ? new WatchedCall(call, context, options) : new CountedCall(call, context)
-  )
+  Layer.sync(CallObserver, (): Observer => (call, context) => {
+    const surroundings = surroundingsOf(context)
+    return surroundings.isSeen ? new WatchedCall(call, context, options) : new CountedCall(call, surroundings)
+  })
 
 /**
  * Without arguments and results.
@@ -100,12 +99,12 @@ const count = (
   call: ToolCall,
   tool: ErasedTool | undefined,
   { result, stats }: Terminal,
-  context: Context.Context<never>
+  { metrics }: Surroundings
 ): string | undefined => {
   const failure = result._tag === "Failure" ? result.error.reason._tag : undefined
   const errorType = result._tag === "Success" && result.isError ? "tool_error" : failure
   const name = tool?.name ?? (failure === "ToolNotFound" ? other : call.name)
-  durationOf(name, errorType).updateUnsafe(stats.durationMs / 1000, context)
+  durationOf(name, errorType).updateUnsafe(stats.durationMs / 1000, metrics)
   return errorType
 }
 
@@ -114,11 +113,11 @@ class CountedCall implements Watch {
   readonly span = undefined
   private tool: ErasedTool | undefined
   private readonly call: ToolCall
-  private readonly context: Context.Context<never>
+  private readonly surroundings: Surroundings
 
-  constructor(call: ToolCall, context: Context.Context<never>) {
+  constructor(call: ToolCall, surroundings: Surroundings) {
     this.call = call
-    this.context = context
+    this.surroundings = surroundings
   }
 
   prepared({ tool }: PreparedCall): void {
@@ -130,7 +129,7 @@ class CountedCall implements Watch {
   }
 
   ended(terminal: Terminal): void {
-    count(this.call, this.tool, terminal, this.context)
+    count(this.call, this.tool, terminal, this.surroundings)
   }
 }
 
@@ -186,9 +185,9 @@ class WatchedCall implements Watch {
   }
 
   ended(terminal: Terminal): void {
-    const { context, span, tool } = this
+    const { span, surroundings, tool } = this
     const { result } = terminal
-    const errorType = count(this.call, tool, terminal, context)
+    const errorType = count(this.call, tool, terminal, surroundings)
     if (errorType !== undefined) span.attribute("error.type", errorType)
     if (result._tag === "Success" && this.options.results === true) {
       this.tell("gen_ai.tool.call.result", result.value, tool?.redact?.success)
@@ -240,6 +239,8 @@ class WatchedCall implements Watch {
 interface Surroundings {
   readonly clock: Clock.Clock
   readonly tracer: Tracer.Tracer
+  /** What a metric looks for in it, and nothing in front of that. */
+  readonly metrics: Context.Context<never>
   readonly parent: Tracer.AnySpan | undefined
   /** Effect's own tracer keeps spans for nobody, unless somebody has begun one. */
   readonly isSeen: boolean
@@ -257,6 +258,9 @@ const surroundingsOf = (context: Context.Context<never>): Surroundings => {
   const made: Surroundings = {
     clock: Context.get(context, Clock.Clock),
     tracer,
+    metrics: Context.make(Metric.MetricRegistry, Context.get(context, Metric.MetricRegistry)).pipe(
+      Context.add(Metric.CurrentMetricAttributes, Context.get(context, Metric.CurrentMetricAttributes))
+    ),
     parent,
     isSeen: tracer !== Tracer.nativeTracer || parent !== undefined,
     isPlain:

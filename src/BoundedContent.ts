@@ -43,7 +43,8 @@ export const make = (
   content: ReadonlyArray<ToolContent.ToolContent>,
   limitBytes: number
 ): BoundedContent | undefined => {
-  const units = content.reduce((sum, item) => sum + (item.type === "text" ? item.text.length : 0), 0)
+  let units = 0
+  for (const item of content) if (item.type === "text") units += item.text.length
   // A UTF-16 code unit is at most three bytes: of nearly all content this is all that is asked.
   if (units * 3 <= limitBytes) return undefined
   const texts = content.map((item) => (item.type === "text" ? encoder.encode(item.text) : undefined))

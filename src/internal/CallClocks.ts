@@ -31,6 +31,7 @@ export class CallClocks {
   private totalTimer: Timer | undefined
   /** When `totalTimer` fires, in ms of the clock. */
   private deadline = Infinity
+  private watches = false
   private idle: Idle | undefined
   /** How long it has waited so far, in ms. */
   private waited: Record<"queue" | "approval", number> | undefined
@@ -48,7 +49,7 @@ export class CallClocks {
   arm(): void {
     this.armed = true
     this.armTotal()
-    this.idle?.arm()
+    if (this.watches) this.idleness.arm()
   }
 
   /** Begins a wait. Gives what ends it. */
@@ -69,11 +70,10 @@ export class CallClocks {
 
   /** The tool starts, and progress shows that it is not idle. */
   watch<P>(emit: Emit<P>): Emit<P> {
-    const limitMs = this.owner.limits.idle
-    const idle = new Idle(this.owner, limitMs)
-    this.idle = idle
-    if (this.armed) idle.arm()
+    this.watches = true
+    if (this.armed) this.idleness.arm()
     return (values) => {
+      const idle = this.idleness
       let waits = false
       const emitted = Effect.suspend(() => {
         waits = true
@@ -87,6 +87,11 @@ export class CallClocks {
   stop(): void {
     this.totalTimer?.interruptUnsafe()
     this.idle?.stop()
+  }
+
+  /** Made when there is something to wait for, too: to ask for the time takes its time. */
+  private get idleness(): Idle {
+    return (this.idle ??= new Idle(this.owner, this.owner.limits.idle))
   }
 
   private armTotal(): void {

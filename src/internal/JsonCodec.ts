@@ -47,6 +47,22 @@ export const encoder = (schema: Schema.Top): Encoder => {
   return Object.assign(encode, { plain })
 }
 
+/**
+ * What `encoder` wrote is read by this.
+ *
+ * @internal
+ */
+export const reader = (schema: Schema.Top): ((json: unknown) => Effect.Effect<unknown, SchemaIssue.Issue>) => {
+  const json = codec(schema)
+  const rest = SchemaParser.decodeUnknownEffect(json)
+  const plain = PlainStruct.make(json.ast)
+  if (plain === undefined) return rest
+  return (value) => {
+    const read = plain(value)
+    return read === undefined ? rest(value) : Exit.succeed(read)
+  }
+}
+
 /** @internal */
 export const formatLines = SchemaIssue.makeFormatterDefault()
 

@@ -6,16 +6,16 @@
  */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
-import type * as Schema from "effect/Schema"
+import * as Exit from "effect/Exit"
 import type * as SchemaIssue from "effect/SchemaIssue"
-import * as SchemaParser from "effect/SchemaParser"
 import type * as Tool from "../Tool.ts"
 import * as ToolCall from "../ToolCall.ts"
 import { fromReason, InvalidOutput, InvalidParameters, type ToolError } from "../ToolError.ts"
 import type { ToolResult } from "../ToolResult.ts"
 import type { ToolStream } from "../ToolStream.ts"
 import { fromBody, runBody } from "./Body.ts"
-import { codec, encoder, formatLines } from "./JsonCodec.ts"
+import { hasSucceeded } from "./Done.ts"
+import { encoder, formatLines, reader } from "./JsonCodec.ts"
 
 /** How a view ends without a success: as the declaration says, or otherwise. */
 type End<F> = { readonly declared: F } | { readonly undeclared: ToolError }
@@ -31,15 +31,12 @@ const codecsOf = (tool: Tool.AnyDeclaration) => {
   return known
 }
 
-const makeCodecs = (tool: Tool.AnyDeclaration) => {
-  const decode = (schema: Schema.Top) => SchemaParser.decodeUnknownEffect(codec(schema))
-  return {
-    encodeParameters: encoder(tool.parametersSchema),
-    decodeProgress: decode(tool.progressSchema),
-    decodeSuccess: decode(tool.successSchema),
-    decodeFailure: decode(tool.failureSchema)
-  }
-}
+const makeCodecs = (tool: Tool.AnyDeclaration) => ({
+  encodeParameters: encoder(tool.parametersSchema),
+  decodeProgress: reader(tool.progressSchema),
+  decodeSuccess: reader(tool.successSchema),
+  decodeFailure: reader(tool.failureSchema)
+})
 
 /** @internal */
 export const make = <T extends Tool.AnyDeclaration>(
@@ -49,16 +46,15 @@ export const make = <T extends Tool.AnyDeclaration>(
   const { decodeFailure, decodeProgress, decodeSuccess, encodeParameters } = codecsOf(tool)
   return (parameters) =>
     fromBody((emit) =>
-      Effect.gen(function* () {
-        const call = yield* ToolCall.make({ name: tool.toolName, parameters: undefined })
-        const misfit = (what: InvalidOutput["what"]) => (issue: SchemaIssue.Issue) => ({
-          undeclared: fromReason(call, new InvalidOutput({ what, issue: formatLines(issue), phase: "completed" }))
-        })
-        const encoded = yield* Effect.mapError(encodeParameters(parameters), (issue) => ({
-          undeclared: fromReason(call, new InvalidParameters({ issues: [{ path: [], message: formatLines(issue) }] }))
-        }))
-        let unreadable: End<Tool.Failure<T>> | undefined
-        const result = yield* runBody(dispatch({ ...call, parameters: encoded }), (chunk) =>
+      Effect.flatMap(ToolCall.make({ name: tool.toolName, parameters: undefined }), (call) => {
+        type Failed = End<Tool.Failure<T>>
+        const misfit =
+          (what: InvalidOutput["what"]) =>
+          (issue: SchemaIssue.Issue): Failed => ({
+            undeclared: fromReason(call, new InvalidOutput({ what, issue: formatLines(issue), phase: "completed" }))
+          })
+        let unreadable: Failed | undefined
+        const tell = (chunk: Arr.NonEmptyReadonlyArray<unknown>) =>
           Effect.matchEffect(
             Effect.forEach(chunk, (item) => decodeProgress(item)),
             {
@@ -70,17 +66,30 @@ export const make = <T extends Tool.AnyDeclaration>(
                 })
             }
           )
-        ).pipe(
-          Effect.catch((error): Effect.Effect<never, End<Tool.Failure<T>>> =>
-            error.reason._tag === "ToolFailed"
-              ? Effect.flatMap(Effect.mapError(decodeFailure(error.reason.failure), misfit("failure")), (declared) =>
-                  Effect.fail({ declared })
-                )
-              : Effect.fail({ undeclared: error })
-          )
-        )
-        if (unreadable !== undefined) return yield* Effect.fail(unreadable)
-        return yield* Effect.mapError(decodeSuccess(result.value), misfit("success"))
+        const succeeded = ({ value }: ToolResult): Effect.Effect<Tool.Success<T>, Failed> => {
+          if (unreadable !== undefined) return Exit.fail(unreadable)
+          const decoded = decodeSuccess(value)
+          return hasSucceeded(decoded)
+            ? Exit.succeed(decoded.value as Tool.Success<T>)
+            : (Effect.mapError(decoded, misfit("success")) as Effect.Effect<Tool.Success<T>, Failed>)
+        }
+        const failed = (error: ToolError): Effect.Effect<never, Failed> =>
+          error.reason._tag === "ToolFailed"
+            ? Effect.flatMap(Effect.mapError(decodeFailure(error.reason.failure), misfit("failure")), (declared) =>
+                Exit.fail({ declared })
+              )
+            : Exit.fail({ undeclared: error })
+        const made = (json: unknown) =>
+          Effect.matchEffect(runBody(dispatch({ ...call, parameters: json }), tell), {
+            onSuccess: succeeded,
+            onFailure: failed
+          })
+        const encoded = encodeParameters(parameters)
+        if (hasSucceeded(encoded)) return made(encoded.value)
+        const unsendable = (issue: SchemaIssue.Issue): Failed => ({
+          undeclared: fromReason(call, new InvalidParameters({ issues: [{ path: [], message: formatLines(issue) }] }))
+        })
+        return Effect.flatMap(Effect.mapError(encoded, unsendable), made)
       })
     )
 }

@@ -21,13 +21,13 @@ import type { Dispatch } from "../../src/ToolRuntime.ts"
 import * as ToolStream from "../../src/ToolStream.ts"
 
 /**
- * How a call is read: as events; as a stream whose values are pulled; or with a function that is given the values, in
- * the fiber of the reader.
+ * How a call is read: as events; as a stream whose values are pulled; with a function that is given the values, in the
+ * fiber of the reader; or with one that has done with them at once, unless it takes its time over them.
  *
  * @category models
  * @since 0.1.0
  */
-export const View = Schema.Literals(["events", "pulled", "run"])
+export const View = Schema.Literals(["events", "pulled", "run", "taken"])
 export type View = typeof View.Type
 
 /**
@@ -147,9 +147,38 @@ class Recorder implements RecordingReader {
               )
             )
           ),
-          (exit) => (Exit.hasInterrupts(exit) || Exit.hasDies(exit) ? Exit.asVoid(asOwn(exit)) : this.exited(exit))
+          (exit) => this.ran(exit)
+        )
+      case "taken":
+        return Clock.clockWith((clock) =>
+          Effect.flatMap(
+            Effect.exit(ToolStream.runForEachArray(dispatch(call), (values) => this.taken(values, clock))),
+            (exit) => this.ran(exit)
+          )
         )
     }
+  }
+
+  /** What is left to be done about values: nothing, for most. */
+  private taken(values: ReadonlyArray<unknown>, clock: Clock.Clock): Effect.Effect<void> {
+    let rest: Effect.Effect<void> = Effect.void
+    const then = (effect: Effect.Effect<void>) => {
+      if (!Exit.isExit(effect) || Exit.isFailure(effect)) rest = Effect.andThen(rest, effect)
+    }
+    for (const value of values) {
+      if (this.leaves) break
+      this.arrivals.push({ _tag: "Progress", at: clock.currentTimeMillisUnsafe(), value })
+      const count = ++this.count
+      if (count === this.options.breakAfter) throw new Error("the reader broke")
+      if (this.options.pace !== undefined) then(Effect.sleep(this.options.pace))
+      if (this.options.onProgress !== undefined) then(this.options.onProgress(count))
+    }
+    if (this.leaves) then(Effect.interrupt)
+    return rest
+  }
+
+  private ran(exit: Exit.Exit<ToolResult, ToolError>): Effect.Effect<void> {
+    return Exit.hasInterrupts(exit) || Exit.hasDies(exit) ? Exit.asVoid(asOwn(exit)) : this.exited(exit)
   }
 
   private get leaves(): boolean {

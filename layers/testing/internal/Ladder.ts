@@ -12,7 +12,7 @@ import type { Trial } from "./Trial.ts"
 /** How long a slow reader takes over each thing, in ms: longer than nothing, and seldom as long as what a tool does. */
 const paceMs = 3
 
-const views: ReadonlyArray<View> = ["events", "pulled", "run"]
+const views: ReadonlyArray<View> = ["events", "pulled", "run", "taken"]
 
 /** What follows the probe, which read the events to their end. */
 export const ladder = ({ calls, durationMs }: Trial, steps: number): ReadonlyArray<Scenario> => {
@@ -23,10 +23,11 @@ export const ladder = ({ calls, durationMs }: Trial, steps: number): ReadonlyArr
     ...numbers.map((n): Step => ({ _tag: "AfterProgress", n })),
     ...times.map((ms): Step => ({ _tag: "AfterMs", ms }))
   ]
-  const some = numbers.filter((n) => n > 0).slice(0, 3)
+  const some = numbers.filter((n) => n > 0).slice(0, 4)
   return [
     { _tag: "Drain", view: "pulled", paceMs: 0 },
     { _tag: "Drain", view: "run", paceMs: 0 },
+    { _tag: "Drain", view: "taken", paceMs: 0 },
     ...(count > 0 ? [{ _tag: "Drain", view: "events", paceMs } as const] : []),
     ...at.map((at): Scenario => ({ _tag: "Cancel", at })),
     ...at.map((at): Scenario => ({ _tag: "Leave", at })),

@@ -237,6 +237,7 @@ class WatchedCall implements Watch {
 
 /** What a context says of spans. Contexts are few, calls are many, and each look into one takes its time. */
 interface Surroundings {
+  readonly context: Context.Context<never>
   readonly clock: Clock.Clock
   readonly tracer: Tracer.Tracer
   /** What a metric looks for in it, and nothing in front of that. */
@@ -249,13 +250,17 @@ interface Surroundings {
 }
 
 const known = new WeakMap<Context.Context<never>, Surroundings>()
+/** Of the call before, which most calls have in common with it. */
+let last: Surroundings | undefined
 
 const surroundingsOf = (context: Context.Context<never>): Surroundings => {
+  if (context === last?.context) return last
   const found = known.get(context)
-  if (found !== undefined) return found
+  if (found !== undefined) return (last = found)
   const tracer = Context.get(context, Tracer.Tracer)
   const parent = Context.getOrUndefined(context, Tracer.ParentSpan)
   const made: Surroundings = {
+    context,
     clock: Context.get(context, Clock.Clock),
     tracer,
     metrics: Context.make(Metric.MetricRegistry, Context.get(context, Metric.MetricRegistry)).pipe(
@@ -271,7 +276,7 @@ const surroundingsOf = (context: Context.Context<never>): Surroundings => {
       Context.get(context, Tracer.MinimumTraceLevel) === "All"
   }
   known.set(context, made)
-  return made
+  return (last = made)
 }
 
 const kindOf = (cause: Cause.Cause<unknown>): string => {

@@ -33,6 +33,7 @@ import * as Fiber from "effect/Fiber"
 import * as CallStage from "./CallStage.ts"
 import { type Body, bodyOf, type Emit, fromBody } from "./internal/Body.ts"
 import { currentOf, fromCall } from "./internal/Prepared.ts"
+import { remembering } from "./internal/Remembering.ts"
 import type { PreparedCall } from "./ToolMiddleware.ts"
 import type { ToolStream } from "./ToolStream.ts"
 
@@ -150,7 +151,7 @@ export const forCall = <A, E, R>(
 ): ToolStream<unknown, A, E, R> => {
   const { call, tool } = prepared
   const known = currentOf(prepared)
-  const consumers = known === undefined ? undefined : Context.get(known.outer, CurrentProgressPolicy)
+  const consumers = known === undefined ? undefined : consumersOf(known.outer)
   if (tool.progressPolicy === undefined && consumers === undefined) return self
   return fromCall(prepared, (emit: Emit<unknown>, current) => {
     const count = current?.call === call ? current : undefined
@@ -163,6 +164,8 @@ export const forCall = <A, E, R>(
     return body(emit)
   })
 }
+
+const consumersOf = remembering((context) => Context.get(context, CurrentProgressPolicy))
 
 const under = <P, A, E, R>(
   policy: ProgressPolicy<P>,

@@ -90,6 +90,8 @@ export const make = (options?: {
     const expiryMs = Duration.toMillis(Duration.fromInputUnsafe(options?.expiry ?? defaultExpiry))
     const always = new Ledger()
     const sessions = new WeakMap<Scope.Scope, Ledger>()
+    /** How many have granted something. */
+    let inSessions = 0
     const grants = Grants.of({
       add: (granted, extent, session) =>
         Effect.gen(function* () {
@@ -100,9 +102,12 @@ export const make = (options?: {
           const ledger = new Ledger()
           ledger.add(granted, Number.POSITIVE_INFINITY)
           sessions.set(session.scope, ledger)
+          inSessions++
           yield* Scope.addFinalizer(
             session.scope,
-            Effect.sync(() => sessions.delete(session.scope))
+            Effect.sync(() => {
+              if (sessions.delete(session.scope)) inSessions--
+            })
           )
         }),
       has: (granted, session) =>
@@ -111,6 +116,7 @@ export const make = (options?: {
           (now) => sessions.get(session.scope)?.has(granted, now) === true || always.has(granted, now)
         ),
       patterns: (tool, session) => {
+        if (inSessions === 0 && always.isEmpty) return none
         const own = sessions.get(session.scope)
         const place = { tool, workspace: session.workspace }
         if (own?.knows(place) !== true && !always.knows(place)) return none
@@ -146,8 +152,13 @@ class Ledger {
       : this.patterns(granted, now).includes(granted.pattern)
   }
 
+  /** Of patterns. */
+  get isEmpty(): boolean {
+    return this.granted.size === 0
+  }
+
   knows(place: Place): boolean {
-    return this.granted.size > 0 && this.granted.has(keyOf(place))
+    return !this.isEmpty && this.granted.has(keyOf(place))
   }
 
   patterns(place: Place, now: number): ReadonlyArray<string> {

@@ -17,8 +17,6 @@ import type { Curve } from "./Curve.ts"
 import { raced } from "./raced.ts"
 
 const sizes = [1, 10, 100, 300, 1000, 3000, 10_000, 30_000]
-/** What fewer calls hold is lost among what else a process keeps. */
-const smallestHeld = 100
 const rounds = 7
 const heldRounds = 5
 
@@ -77,7 +75,7 @@ export const trace = (): Promise<ReadonlyArray<Curve>> =>
       const time = await raced("a call", sizes, (size) => atOnce(size, () => {}), { rounds })
       const bare = await raced("a bare promise", sizes, promisesAtOnce, { rounds })
       const held: Array<readonly [number, number]> = []
-      for (const size of sizes.filter((size) => size >= smallestHeld)) {
+      for (const size of sizes) {
         const bytes: Array<number> = []
         for (let round = 0; round < heldRounds; round++) {
           const before = settledHeap()

@@ -125,6 +125,7 @@ describe("bench", () => {
       "process.spawn-true-sandbox.vs-raw",
       "process.latency.vs-raw",
       "process.latency-p99.vs-raw",
+      "process.latency-pulled.vs-raw",
       "progress.chunked.vs-zod-generator",
       "progress.single.vs-zod-generator",
       "progress.chunked.vs-toolkit",

@@ -2,7 +2,6 @@
  * Lines of a process as events, at an unlimited rate, beside the loop that splits the same output and counts. Time is
  * that of the whole command, by line, and nothing is kept of the output: both start a process and read its pipe, so that what they share is in both.
  */
-import * as Channel from "effect/Channel"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as child_process from "node:child_process"
@@ -16,6 +15,7 @@ import * as Spill from "../../src/Spill.ts"
 import * as ToolCall from "../../src/ToolCall.ts"
 import * as ToolRegistry from "../../src/ToolRegistry.ts"
 import * as ToolRuntime from "../../src/ToolRuntime.ts"
+import * as ToolStream from "../../src/ToolStream.ts"
 import * as Monitor from "../../tools/Monitor.ts"
 import { compare, type Comparison, type Contender, race } from "./race.ts"
 
@@ -86,7 +86,7 @@ export const measure = (rounds: number) =>
             Effect.gen(function* () {
               const runtime = yield* ToolRuntime.ToolRuntime
               const call = yield* ToolCall.make({ name: "monitor", parameters })
-              yield* Channel.runForEach(runtime.dispatch(call), (chunk) => {
+              yield* ToolStream.runForEachArray(runtime.dispatch(call), (chunk) => {
                 seen += chunk.length
                 return Effect.void
               })

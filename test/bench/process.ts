@@ -18,6 +18,7 @@ import * as Spill from "../../src/Spill.ts"
 import * as ToolCall from "../../src/ToolCall.ts"
 import * as ToolRegistry from "../../src/ToolRegistry.ts"
 import * as ToolRuntime from "../../src/ToolRuntime.ts"
+import * as ToolStream from "../../src/ToolStream.ts"
 import * as Bash from "../../tools/bash/Bash.ts"
 import { compare, type Comparison, type Contender, race } from "./race.ts"
 
@@ -31,7 +32,8 @@ const startedSandboxed = "start and exit of `true` through bash in a sandbox"
 const rawStarted = "a raw spawn of `bash -c true`"
 const latency = "the way from a write to its progress through bash"
 const rawLatency = "the way from a write to the 'data' of a raw spawn"
-const latencies = { p50: [latency, rawLatency], p99: [`${latency}, p99`, `${rawLatency}, p99`] } as const
+const pulledLatency = `${latency}, pulled`
+const at99 = (name: string) => `${name}, p99`
 
 const floods: ReadonlyArray<Comparison> = [
   { id: "process.bash-1gib.vs-data", ours: flood, theirs: rawFlood, unit: "ms", floor: 1, goal: 2 },
@@ -84,8 +86,16 @@ const waits: ReadonlyArray<Comparison> = [
   },
   {
     id: "process.latency-p99.vs-raw",
-    ours: latencies.p99[0],
-    theirs: latencies.p99[1],
+    ours: at99(latency),
+    theirs: at99(rawLatency),
+    unit: "us",
+    floor: null,
+    lowerIsBetter: true
+  },
+  {
+    id: "process.latency-pulled.vs-raw",
+    ours: pulledLatency,
+    theirs: rawLatency,
     unit: "us",
     floor: null,
     lowerIsBetter: true
@@ -130,12 +140,20 @@ export const live = (containment: "marker" | "namespace") =>
     Layer.provide(Spill.layerOff)
   )
 
+type Dispatched = ReturnType<ToolRuntime.ToolRuntime["Service"]["dispatch"]>
+type See = (chunk: ReadonlyArray<unknown>) => Effect.Effect<void>
+
+/** How a program reads a call: with a function that is run on what comes. */
+const drain = (stream: Dispatched, see: See) => Effect.asVoid(ToolStream.runForEachArray(stream, see))
+/** With an operation of its own for each chunk, as a `Channel` or a `Stream` does. */
+const pull = (stream: Dispatched, see: See) => Effect.asVoid(Channel.runForEach(stream, see))
+
 /** Runs a command through the runtime; `see` gets each progress. */
-export const through = (command: string, see: (text: string) => void) =>
+export const through = (command: string, see: (text: string) => void, readWith = drain) =>
   Effect.gen(function* () {
     const runtime = yield* ToolRuntime.ToolRuntime
     const call = yield* ToolCall.make({ name: "bash", parameters: { command } })
-    yield* Channel.runForEach(runtime.dispatch(call), (chunk) => {
+    yield* readWith(runtime.dispatch(call), (chunk) => {
       for (const { text } of chunk as ReadonlyArray<{ readonly text: string }>) see(text)
       return Effect.void
     })
@@ -223,10 +241,11 @@ export const measure = (rounds: number) =>
       })
       return times
     }
-    const sides = [
-      (see: (text: string) => void) => outside(through(clock, see)),
-      (see: (text: string) => void) => raw(clock, (chunk) => see(chunk.toString()))
-    ] as const
+    const sides: ReadonlyArray<readonly [name: string, run: (see: (text: string) => void) => Promise<void>]> = [
+      [latency, (see) => outside(through(clock, see))],
+      [rawLatency, (see) => raw(clock, (chunk) => see(chunk.toString()))],
+      [pulledLatency, (see) => outside(through(clock, see, pull))]
+    ]
 
     return yield* Effect.promise(async () => {
       // First: a fork takes the longer the more memory its parent has.
@@ -244,13 +263,17 @@ export const measure = (rounds: number) =>
       const flooded = await race([repeated(flood, bashFlood), repeated(rawFlood, nodeFlood)], { rounds: floodRounds })
 
       const waited = new Map<string, Array<number>>(
-        Object.values(latencies).flatMap((names) => names.map((name) => [name, []]))
+        sides.flatMap(([name]): ReadonlyArray<[string, Array<number>]> => [
+          [name, []],
+          [at99(name), []]
+        ])
       )
       for (let round = 0; round < rounds; round++) {
-        for (const side of round % 2 === 0 ? [0, 1] : [1, 0]) {
-          const times = await latencyOf(sides[side]!)
-          waited.get(latencies.p50[side]!)!.push(quantile(times, 0.5))
-          waited.get(latencies.p99[side]!)!.push(quantile(times, 0.99))
+        const first = round % sides.length
+        for (const [name, run] of [...sides.slice(first), ...sides.slice(0, first)]) {
+          const times = await latencyOf(run)
+          waited.get(name)!.push(quantile(times, 0.5))
+          waited.get(at99(name))!.push(quantile(times, 0.99))
         }
       }
       return [

@@ -12,6 +12,7 @@ import * as Spill from "../../../../src/Spill.ts"
 import * as ToolCall from "../../../../src/ToolCall.ts"
 import * as ToolRegistry from "../../../../src/ToolRegistry.ts"
 import * as ToolRuntime from "../../../../src/ToolRuntime.ts"
+import * as ToolStream from "../../../../src/ToolStream.ts"
 import * as Bash from "../../../../tools/bash/Bash.ts"
 
 const turn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
@@ -53,29 +54,39 @@ const scripted = (stdout: PassThrough, stderr: PassThrough) =>
   )
 
 describe("ProcessOutput", () => {
-  it.live("what is read is with the reader of a dispatched call before the read returns", () =>
-    Effect.gen(function* () {
-      const [stdout, stderr] = [new PassThrough(), new PassThrough()]
-      const { dispatch } = yield* Effect.provide(ToolRuntime.ToolRuntime, yield* Layer.build(scripted(stdout, stderr)))
-      const call = yield* ToolCall.make({ name: "bash", parameters: { command: "scripted" } })
-      const seen: Array<unknown> = []
-      const reader = yield* Effect.forkChild(
-        Channel.runForEach(dispatch(call), (chunk) => Effect.sync(() => void seen.push(...chunk)))
-      )
-      for (let wait = 0; wait < 10; wait++) yield* turn
-      const expected: Array<unknown> = []
-      for (let n = 0; n < 200; n++) {
-        const [stream, source] = n % 3 === 0 ? (["stderr", stderr] as const) : (["stdout", stdout] as const)
-        const text = n % 7 === 0 ? `${"long ".repeat(30)}\n` : `line ${n}\n`
-        source.emit("data", Buffer.from(text))
-        expected.push({ stream, text })
-        // Not a turn of the event loop, nor a microtask, lies between.
-        assert.strictEqual(seen.length, n + 1)
-      }
-      assert.deepStrictEqual(seen, expected)
-      yield* Fiber.interrupt(reader)
-    }).pipe(Effect.scoped)
-  )
+  type Dispatched = ReturnType<ToolRuntime.ToolRuntime["Service"]["dispatch"]>
+  type See = (chunk: ReadonlyArray<unknown>) => Effect.Effect<void>
+  const readers = {
+    drains: (stream: Dispatched, see: See) => Effect.asVoid(ToolStream.runForEachArray(stream, see)),
+    pulls: (stream: Dispatched, see: See) => Effect.asVoid(Channel.runForEach(stream, see))
+  }
+  for (const [reads, readWith] of Object.entries(readers))
+    it.live(`what is read is with a reader that ${reads} before the read returns`, () =>
+      Effect.gen(function* () {
+        const [stdout, stderr] = [new PassThrough(), new PassThrough()]
+        const { dispatch } = yield* Effect.provide(
+          ToolRuntime.ToolRuntime,
+          yield* Layer.build(scripted(stdout, stderr))
+        )
+        const call = yield* ToolCall.make({ name: "bash", parameters: { command: "scripted" } })
+        const seen: Array<unknown> = []
+        const reader = yield* Effect.forkChild(
+          readWith(dispatch(call), (chunk) => Effect.sync(() => void seen.push(...chunk)))
+        )
+        for (let wait = 0; wait < 10; wait++) yield* turn
+        const expected: Array<unknown> = []
+        for (let n = 0; n < 200; n++) {
+          const [stream, source] = n % 3 === 0 ? (["stderr", stderr] as const) : (["stdout", stdout] as const)
+          const text = n % 7 === 0 ? `${"long ".repeat(30)}\n` : `line ${n}\n`
+          source.emit("data", Buffer.from(text))
+          expected.push({ stream, text })
+          // Not a turn of the event loop, nor a microtask, lies between.
+          assert.strictEqual(seen.length, n + 1)
+        }
+        assert.deepStrictEqual(seen, expected)
+        yield* Fiber.interrupt(reader)
+      }).pipe(Effect.scoped)
+    )
 
   it.live("what comes between any two operations of a reader is not forgotten", () =>
     Effect.gen(function* () {

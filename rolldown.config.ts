@@ -28,7 +28,8 @@ const builtins: Plugin = {
         : `export const ${key} = /*#__PURE__*/ $get("${key}")`
     })
     return `
-      const $module = () => process.getBuiltinModule("${name}")
+      let $loaded
+      const $module = () => ($loaded ??= process.getBuiltinModule("${name}"))
       const $get = (key) => $module()[key]
       ${lines.join("\n")}
       export default /*#__PURE__*/ $module()`
@@ -48,7 +49,10 @@ export default defineConfig({
   plugins: [builtins],
   logLevel: "silent",
   output: {
-    format: "esm",
+    // For `layers/node/CodeCache`, which runs scripts. A file with another content has another name.
+    format: "cjs",
+    entryFileNames: "[name].cjs",
+    chunkFileNames: "[name]-[hash].cjs",
     cleanDir: true,
     // Names stay, so that a stack says where it broke; a text of one byte a character takes half the time to read.
     charset: "ascii",
@@ -56,7 +60,11 @@ export default defineConfig({
     codeSplitting: {
       groups: [
         // All that every call needs, in one file: to find and open the next costs more than to read on.
-        { name: "call", test: /layers\/cli\/(Program|Call|Toolbox)\.js$/, includeDependenciesRecursively: true }
+        {
+          name: "call",
+          test: /layers\/cli\/(Program|Call|Toolbox)\.js$|\/src\/\w+\.js$/,
+          includeDependenciesRecursively: true
+        }
       ]
     }
   }

@@ -23,7 +23,7 @@ describe("the command line as it is published", { timeout: 60_000 }, () => {
   afterAll(() => fs.rmSync(folder, { recursive: true, force: true }))
 
   it("lists the tools, reads a file, searches and runs a command", async () => {
-    assert.isTrue(fs.existsSync(path.join(folder, "bundle/Program.js")))
+    assert.isTrue(fs.existsSync(path.join(folder, "bundle/Program.cjs")))
     const [built, plain] = await Promise.all([toolstream(["list", "--json"], { main }), toolstream(["list", "--json"])])
     assert.strictEqual(built.stdout, plain.stdout)
     for (const [name, parameters, expected] of [

@@ -7,7 +7,8 @@
  *   more than its outermost level. Here it is made after a run, and has the functions that were called: a start finds all
  *   that it needs, and compiles nothing.
  * - It is kept when a run ends well. Whoever reads it sees all of it or nothing, and V8 takes none that another version
- *   of it made. The name of a file tells its content, so that code of another build is never taken.
+ *   of it made. V8 tells one source from another by its length alone: so it is kept only of files whose name tells
+ *   their content, as those of the bundle do but for the first.
  * - It is kept for the user alone: whoever can write it can make the program run anything.
  *
  * @since 0.1.0
@@ -34,7 +35,8 @@ export const run = (entry: string, directory: string | undefined): unknown => {
     if (known !== undefined) return known.exports
     const module = { exports: {} }
     modules.set(file, module)
-    const kept = directory === undefined ? undefined : path.join(directory, path.basename(file))
+    const name = path.basename(file)
+    const kept = directory === undefined || !/-[\w-]{8}\.cjs$/.test(name) ? undefined : path.join(directory, name)
     const cachedData = kept === undefined ? undefined : contentOf(kept)
     const script = new vm.Script(
       `(function (exports, require, module, __filename) {${fs.readFileSync(file, "utf8")}\n})`,
@@ -73,6 +75,6 @@ const keep = (file: string, code: Buffer): void => {
     fs.writeFileSync(temporary, code, { mode: 0o600, flush: true })
     fs.renameSync(temporary, file)
   } catch {
-    fs.rmSync(temporary, { force: true })
+    if (fs.existsSync(temporary)) fs.rmSync(temporary)
   }
 }

@@ -16,6 +16,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as McpSchema from "effect/ai/McpSchema"
 import type * as McpServer from "effect/ai/McpServer"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import { type Clocks, CurrentClocks } from "../../src/Clocks.ts"
 import { type Ask, Permission } from "../../src/Permission.ts"
@@ -24,6 +25,7 @@ import { Questions } from "../../src/Questions.ts"
 import { CurrentSession, type Session } from "../../src/Session.ts"
 import * as ToolCall from "../../src/ToolCall.ts"
 import type { ToolError } from "../../src/ToolError.ts"
+import type { ToolResult } from "../../src/ToolResult.ts"
 import type { ToolRuntime } from "../../src/ToolRuntime.ts"
 import * as ToolStream from "../../src/ToolStream.ts"
 import * as Client from "./Client.ts"
@@ -77,7 +79,7 @@ export interface Options {
   /** Who permits in the client's name; undefined if it is not asked. */
   readonly permission: ((client: Client.Client) => Ask) | undefined
   readonly progress: ProgressPolicy.ProgressPolicy
-  readonly clocks: Clocks
+  readonly clocks: Clocks | undefined
 }
 
 type Outcome = McpSchema.CallToolResult | McpSchema.InputRequired
@@ -96,19 +98,23 @@ export const run = (
 ): Effect.Effect<Outcome, McpSchema.InvalidParams, McpSchema.McpRequestContext> =>
   Effect.withFiber((fiber) => {
     const context = fiber.context as Context.Context<McpSchema.McpRequestContext>
-    const { inputResponses = {}, requestState } = Context.get(context, McpSchema.McpRequestContext)
-    const begin = (before: Before) => new Request(options, context, name, before).run(connection, parameters)
-    return requestState === undefined
-      ? begin({ answers: inputResponses, state: undefined })
-      : Effect.flatMap(opened(options.seals, name, requestState), ({ answers, state }) =>
-          begin({ answers: { ...answers, ...inputResponses }, state })
-        )
+    const request = Context.get(context, McpSchema.McpRequestContext)
+    const begin = (before: Before) => new Request(options, context, request, name, before).run(connection, parameters)
+    const { inputResponses, requestState } = request
+    if (requestState !== undefined) {
+      return Effect.flatMap(opened(options.seals, name, requestState), ({ answers, state }) =>
+        begin({ answers: { ...answers, ...inputResponses }, state })
+      )
+    }
+    return begin(inputResponses === undefined ? nothing : { answers: inputResponses, state: undefined })
   })
 
 interface Before {
   readonly answers: Client.Answers
   readonly state: string | undefined
 }
+
+const nothing: Before = { answers: {}, state: undefined }
 
 /** What the earlier rounds of the call left with the client. */
 const opened = (
@@ -123,35 +129,29 @@ const opened = (
     })
   )
 
-/** One request, and its client as tools see it. */
+/** One request, and its client as tools see it. Most calls ask nothing and tell nothing: what that needs is made when it is used. */
 class Request implements Client.Client {
   private readonly options: Options
   private readonly context: Context.Context<McpSchema.McpRequestContext>
   private readonly request: McpSchema.McpRequestContext["Service"]
   private readonly name: string
-  private readonly standIn: StandIn | undefined
-  private readonly token: unknown
-  private readonly shown = new Progress()
+  private readonly before: Before
   private callId = ""
   /** What ended the call: its question. */
   private question: { readonly questions: Client.Questions; readonly state: string | undefined } | undefined
-  readonly answers: Client.Answers
-  readonly state: string | undefined
 
   constructor(
     options: Options,
     context: Context.Context<McpSchema.McpRequestContext>,
+    request: McpSchema.McpRequestContext["Service"],
     name: string,
-    { answers, state }: Before
+    before: Before
   ) {
     this.options = options
     this.context = context
+    this.request = request
     this.name = name
-    this.answers = answers
-    this.state = state
-    this.request = Context.get(context, McpSchema.McpRequestContext)
-    this.standIn = Context.get(context, CurrentStandIn)
-    this.token = this.request.requestMetadata?.["progressToken"]
+    this.before = before
   }
 
   get protocolVersion() {
@@ -162,68 +162,101 @@ class Request implements Client.Client {
     return this.request.clientCapabilities
   }
 
-  run({ inBatch, session }: Connection, parameters: unknown): Effect.Effect<Outcome> {
-    const { name, standIn } = this
-    const id = Context.get(this.context, CurrentRequestId)
-    const made = ToolCall.make(id === undefined ? { name, parameters } : { name, parameters, externalId: String(id) })
-    const accepted = standIn === undefined ? made : Effect.flatMap(made, standIn.accepted)
-    const dispatched = Effect.flatMap(accepted, (call) => {
-      this.callId = call.callId
-      return inBatch((batch) => {
-        const stream = batch.dispatch(call)
-        return isToken(this.token) || standIn !== undefined
-          ? ToolStream.runForEachArray(stream, Effect.forEach(this.tell, { discard: true }))
-          : ToolStream.runResult(stream)
+  get answers() {
+    return this.before.answers
+  }
+
+  get state() {
+    return this.before.state
+  }
+
+  run(connection: Connection, parameters: unknown): Effect.Effect<Outcome> {
+    const { context } = this
+    const token = this.request.requestMetadata?.["progressToken"]
+    const standIn = Context.get(context, CurrentStandIn)
+    const telling = isToken(token) || standIn !== undefined ? { token, standIn } : undefined
+    const id = Context.get(context, CurrentRequestId)
+    const call = ToolCall.makeUnsafe(connection.session, {
+      name: this.name,
+      parameters,
+      externalId: id === undefined ? undefined : String(id)
+    })
+    const dispatched =
+      standIn === undefined
+        ? this.dispatch(connection, call, telling)
+        : Effect.flatMap(standIn.accepted(call), (accepted) => this.dispatch(connection, accepted, telling))
+    return Effect.matchEffect(
+      Effect.updateContext(dispatched, (caller) => this.within(caller, connection.session, telling)),
+      {
+        onSuccess: (result) => Exit.succeed(Forms.resultOf(result, this.protocolVersion)),
+        onFailure: (error) => this.failed(error)
+      }
+    )
+  }
+
+  private dispatch(
+    connection: Connection,
+    call: ToolCall.ToolCall,
+    telling: Telling | undefined
+  ): Effect.Effect<ToolResult, ToolError> {
+    this.callId = call.callId
+    return connection.inBatch((batch) => {
+      const stream = batch.dispatch(call)
+      return telling === undefined
+        ? ToolStream.runResult(stream)
+        : ToolStream.runForEachArray(stream, Effect.forEach(this.teller(telling), { discard: true }))
+    })
+  }
+
+  /**
+   * What the call sees of where it comes from, but for what its caller has already. Added one by one: to merge contexts
+   * costs more than all of it.
+   */
+  private within(
+    caller: Context.Context<never>,
+    session: Session,
+    telling: Telling | undefined
+  ): Context.Context<never> {
+    const { clocks, permission, progress } = this.options
+    let known = Context.add(caller, Client.CurrentClient, this)
+    if (Context.get(caller, CurrentSession) !== session) known = Context.add(known, CurrentSession, session)
+    if (telling !== undefined) known = Context.add(known, ProgressPolicy.CurrentProgressPolicy, progress)
+    if (clocks !== undefined) known = Context.add(known, CurrentClocks, clocks)
+    if (permission !== undefined) known = Context.add(known, Permission, permission(this))
+    return Client.showsForms(this.capabilities) ? Context.add(known, Questions, Elicitation.question(this)) : known
+  }
+
+  get ask() {
+    return (questions: Client.Questions, state?: string): Effect.Effect<Client.Answers, Client.NotAnswered> =>
+      Effect.suspend(() => {
+        if (Object.keys(questions).every((key) => Object.hasOwn(this.answers, key))) return Effect.succeed(this.answers)
+        const reverse = Context.getOption(this.context, McpSchema.McpServerClient)
+        if (Option.isSome(reverse)) return Client.askDirectly(reverse.value.getClient, questions)
+        const asked = Context.get(this.context, CurrentStandIn)?.ask(questions)
+        if (asked !== undefined) return asked
+        this.question ??= { questions, state }
+        return Effect.andThen(Effect.forkDetach(this.options.runtime.cancel(this.callId, askedFirst)), Effect.never)
       })
-    })
-    return Effect.matchEffect(Effect.updateContext(dispatched, this.within(session)), {
-      onSuccess: (result) => Effect.succeed(Forms.resultOf(result, this.protocolVersion)),
-      onFailure: (error) => this.failed(error)
-    })
   }
 
-  /** What the call sees of where it comes from. Added one by one: to merge contexts costs more than all of it. */
-  private within(session: Session) {
-    return (caller: Context.Context<never>): Context.Context<never> => {
-      const { clocks, permission, progress } = this.options
-      const known = caller.pipe(
-        Context.add(CurrentSession, session),
-        Context.add(Client.CurrentClient, this),
-        Context.add(ProgressPolicy.CurrentProgressPolicy, progress),
-        Context.add(CurrentClocks, clocks)
-      )
-      const permitting = permission === undefined ? known : Context.add(known, Permission, permission(this))
-      return Client.showsForms(this.capabilities)
-        ? Context.add(permitting, Questions, Elicitation.question(this))
-        : permitting
-    }
+  get log() {
+    return (level: McpSchema.LoggingLevel, data: unknown): Effect.Effect<void> =>
+      this.notify(this.options.server.notifications["notifications/message"]({ level, data }))
   }
-
-  readonly ask = (questions: Client.Questions, state?: string): Effect.Effect<Client.Answers, Client.NotAnswered> =>
-    Effect.suspend(() => {
-      if (Object.keys(questions).every((key) => Object.hasOwn(this.answers, key))) return Effect.succeed(this.answers)
-      const reverse = Context.getOption(this.context, McpSchema.McpServerClient)
-      if (Option.isSome(reverse)) return Client.askDirectly(reverse.value.getClient, questions)
-      const asked = this.standIn?.ask(questions)
-      if (asked !== undefined) return asked
-      this.question ??= { questions, state }
-      return Effect.andThen(Effect.forkDetach(this.options.runtime.cancel(this.callId, askedFirst)), Effect.never)
-    })
-
-  readonly log = (level: McpSchema.LoggingLevel, data: unknown): Effect.Effect<void> =>
-    this.notify(this.options.server.notifications["notifications/message"]({ level, data }))
 
   /** It goes where the request came from, which effect knows by the context. */
   private notify<E>(notification: Effect.Effect<void, E>): Effect.Effect<void> {
     return Effect.ignore(Effect.updateContext(notification, (_: Context.Context<never>) => this.context))
   }
 
-  private readonly tell = (value: unknown): Effect.Effect<void> => {
-    const { standIn, token } = this
-    const next = this.shown.next(value)
-    return standIn?.progress(next.message) === true || !isToken(token)
-      ? Effect.void
-      : this.notify(this.options.server.notifications["notifications/progress"]({ progressToken: token, ...next }))
+  private teller({ standIn, token }: Telling): (value: unknown) => Effect.Effect<void> {
+    const shown = new Progress()
+    return (value) => {
+      const next = shown.next(value)
+      return standIn?.progress(next.message) === true || !isToken(token)
+        ? Effect.void
+        : this.notify(this.options.server.notifications["notifications/progress"]({ progressToken: token, ...next }))
+    }
   }
 
   private failed(error: ToolError): Effect.Effect<Outcome> {
@@ -240,6 +273,12 @@ class Request implements Client.Client {
     const result = Effect.succeed(Forms.failureOf(error, this.protocolVersion))
     return error.reason._tag === "ToolDefect" ? Effect.andThen(Effect.logError(error.message), result) : result
   }
+}
+
+/** Who is told of the progress of a call. */
+interface Telling {
+  readonly token: unknown
+  readonly standIn: StandIn | undefined
 }
 
 const isToken = (token: unknown): token is string | number => typeof token === "string" || typeof token === "number"

@@ -8,6 +8,7 @@
  *   encoded under `toolstream/error` in `_meta`, because `structuredContent` is for values
  *   of the tool's own output schema.
  * - Of a defect the client learns that there was one. What it was is for the log.
+ * - Results are plain data: effect makes and checks one of the client's revision of each.
  *
  * @since 0.1.0
  */
@@ -56,12 +57,10 @@ export const toolOf = (listed: ListedTool): McpSchema.Tool => {
  * @category converting
  * @since 0.1.0
  */
-export const resultOf = ({ content, isError, value }: ToolResult, revision: string): McpSchema.CallToolResult =>
-  new McpSchema.CallToolResult({
-    content: content.map((item) => contentOf(item, revision)),
-    ...(value === undefined ? {} : { structuredContent: value }),
-    isError
-  })
+export const resultOf = ({ content, isError, value }: ToolResult, revision: string): McpSchema.CallToolResult => {
+  const items = content.map((item) => contentOf(item, revision))
+  return value === undefined ? { content: items, isError } : { content: items, structuredContent: value, isError }
+}
 
 /**
  * @category converting
@@ -69,11 +68,11 @@ export const resultOf = ({ content, isError, value }: ToolResult, revision: stri
  */
 export const failureOf = (error: ToolError.ToolError, revision: string): McpSchema.CallToolResult => {
   const told = discreet(error)
-  return new McpSchema.CallToolResult({
+  return {
     content: ToolError.toContent(told).map((item) => contentOf(item, revision)),
     isError: true,
     _meta: { [errorKey]: encodeError(told) }
-  })
+  }
 }
 
 /** Its values are JSON already, so that nothing in it can fail to encode. */

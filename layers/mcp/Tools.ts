@@ -53,7 +53,7 @@ const everyMs = 40
  */
 export const layer = ({
   asking,
-  clocks = {},
+  clocks,
   progress = ProgressPolicy.shown(everyMs)
 }: Options): Layer.Layer<never, never, McpServer.McpServer | ToolRegistry | ToolRuntime | Connections> =>
   Layer.effectDiscard(

@@ -12,6 +12,7 @@
  * @since 0.1.0
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as McpProtocol from "effect/ai/McpProtocol"
 import type * as McpSchema from "effect/ai/McpSchema"
@@ -73,13 +74,22 @@ export const withHandlers = (
       : {
           ...adapter,
           installHandlers: (core, lifecycle, target) =>
-            adapter.installHandlers(core, lifecycle, {
-              ...target,
-              install: (protocol: unknown, rpcs: unknown, handlers: Handlers) =>
-                target.install(protocol, rpcs, change(handlers))
-            })
+            Effect.updateContext(
+              adapter.installHandlers(core, lifecycle, {
+                ...target,
+                install: (protocol: unknown, rpcs: unknown, handlers: Handlers) =>
+                  target.install(protocol, rpcs, change(handlers))
+              }),
+              (context: Context.Context<unknown>) => Context.makeUnsafe(context.mapUnsafe, { maxDepth })
+            )
         }
   )
+
+/**
+ * How much is added to the context of a handler before effect copies it. effect's own limit is 8, which its server uses up
+ * for every request: whatever a call then adds would copy all of it. More, and what is not in it is looked for longer.
+ */
+const maxDepth = 20
 
 /** Has it install its handlers somewhere where nothing comes of it. */
 const handlersOf = (adapter: McpProtocol.ProtocolAdapter): Effect.Effect<Handlers | undefined> =>

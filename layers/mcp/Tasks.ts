@@ -358,7 +358,9 @@ const encodeResult = Schema.encodeEffect(Schema.toCodecJson(McpSchema.CallToolRe
 const endOfTerminal = ({ result }: Terminal): Effect.Effect<End> => {
   const told =
     result._tag === "Success" ? Forms.resultOf(result, "2026-07-28") : Forms.failureOf(result.error, "2026-07-28")
-  return Effect.map(Effect.orDie(encodeResult(new McpSchema.CallToolResult(told))), (json) => endOfResult(fieldsOf(json)))
+  return Effect.map(Effect.orDie(encodeResult(new McpSchema.CallToolResult(told))), (json) =>
+    endOfResult(fieldsOf(json))
+  )
 }
 
 /** An id begins with the time that it was made. */

@@ -3,6 +3,7 @@
  */
 import { type Curve, growthOf, type Line } from "./curves/Curve.ts"
 import { type Machine, toText } from "./machine.ts"
+import { headOf, linesOf, type Profile } from "./profile.ts"
 import type { Measured, Row } from "./race.ts"
 import { amount, cost, figure, inWords, isAbsolute, reaches, spread } from "./words.ts"
 
@@ -11,6 +12,7 @@ export interface PartResults {
   readonly title: string
   readonly says: string
   readonly measured: ReadonlyArray<Measured>
+  readonly profiles?: ReadonlyArray<Profile> | undefined
 }
 
 /** A race of a library: beside ours, and beside what needs none. */
@@ -118,8 +120,14 @@ const slower = (measured: ReadonlyArray<Measured>): string => {
   ].join("\n\n")
 }
 
-const rows = ({ measured, says, title }: PartResults): string =>
-  `### ${title}\n\n${says}\n\n${table(
+const rows = ({ measured, profiles = [], says, title }: PartResults): string =>
+  [`### ${title}`, says, rowsOf(measured), ...profiles.map(profileOf)].join("\n\n")
+
+const profileOf = (profile: Profile): string =>
+  `${profile.title}, as V8 samples it:\n\n${table(headOf(profile), linesOf(profile))}`
+
+const rowsOf = (measured: ReadonlyArray<Measured>): string =>
+  table(
     ["what", "beside", "ours", "theirs", "ours is", "quartiles"],
     measured.map((measured) => {
       const { row } = measured
@@ -134,7 +142,7 @@ const rows = ({ measured, says, title }: PartResults): string =>
             spread(measured)
           ]
     })
-  )}`
+  )
 
 const memory = (rows: ReadonlyArray<Row>): string =>
   table(

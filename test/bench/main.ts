@@ -13,6 +13,7 @@ import * as Machine from "./machine.ts"
 import type { Found } from "./measure.ts"
 import { parts } from "./parts.ts"
 import { byTask } from "./peers/peers.ts"
+import * as Profile from "./profile.ts"
 import * as Publish from "./publish.ts"
 import * as Table from "./table.ts"
 
@@ -97,10 +98,10 @@ const traced: Array<Curve> = []
 for (const name of names) {
   console.error(`${minutesSince(startedAt).toFixed(1).padStart(4)} min: measuring ${name} …`)
   try {
-    const { curves, measured } = await find(name, rounds)
+    const { curves, measured, profiles } = await find(name, rounds)
     if (name in parts) {
       const { says, title } = parts[name]!
-      found.push({ name, title, says, measured })
+      found.push({ name, title, says, measured, profiles })
     }
     traced.push(...curves)
   } catch (error) {
@@ -117,6 +118,7 @@ if (measured.length > 0) {
   console.log(`\n${Table.toText(measured)}\n`)
   console.log(`Medians over ${rounds} rounds, fewer where one takes seconds; ratios are taken inside a round.`)
 }
+for (const profile of found.flatMap(({ profiles = [] }) => profiles)) console.log(`\n${Profile.toText(profile)}`)
 for (const { id, lines } of traced) {
   for (const line of lines) {
     const { bar, exponent, isWorse } = growthOf(line)

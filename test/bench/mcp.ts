@@ -21,7 +21,8 @@ import * as Tools from "../../layers/mcp/Tools.ts"
 import * as Tool from "../../src/Tool.ts"
 import * as ToolRegistry from "../../src/ToolRegistry.ts"
 import * as ToolRuntime from "../../src/ToolRuntime.ts"
-import { compare, type Comparison, type Contender, race } from "./race.ts"
+import { type Places, type Profile, profile } from "./profile.ts"
+import { compare, type Comparison, type Contender, type Measured, race } from "./race.ts"
 
 const adapter = "a call over MCP, dispatched"
 const bare = "effect's bare `addTool` handler"
@@ -96,7 +97,8 @@ const official = async (): Promise<Contender> => {
   }
 }
 
-export const measure = (rounds: number) =>
+/** Whoever takes part, as long as they are used. */
+const withContenders = <A>(use: (contenders: ReadonlyArray<Contender>) => Promise<A>): Promise<A> =>
   Effect.gen(function* () {
     const { protocols } = yield* Revisions.make(yield* ToolRegistry.ToolRegistry, yield* Connections.Connections)
     const run = Effect.runPromiseWith(yield* Effect.context())
@@ -122,7 +124,29 @@ export const measure = (rounds: number) =>
     const protocolVersion = "2025-11-25"
     const ours = contender(adapter, yield* McpTest.makeClient(Tools.layer({}), { protocols, protocolVersion }))
     const theirs = contender(bare, yield* McpTest.makeClient(handler, { protocols: [McpProtocol.v2025_11_25] }))
-    return yield* Effect.promise(async () =>
-      compare(await race([ours, theirs, await official()], { rounds }), comparisons)
-    )
+    return yield* Effect.promise(async () => use([ours, theirs, await official()]))
   }).pipe(Effect.provide(live), Effect.scoped, Effect.runPromise)
+
+/** A call takes so long that few fit in a sample, and what a collection takes of one it does not take of the next. */
+const roundsPerRound = 4
+
+export const measure = (rounds: number): Promise<ReadonlyArray<Measured>> =>
+  withContenders(async (contenders) =>
+    compare(await race(contenders, { rounds: rounds * roundsPerRound, warmUpMs: 1500 }), comparisons)
+  )
+
+const places: Places = [
+  ["the SDK, and zod", /node_modules\/(@modelcontextprotocol|zod)\//],
+  ["effect's MCP", /node_modules\/effect\/dist\/ai\//],
+  ["effect's RPC", /node_modules\/effect\/dist\/rpc\//],
+  ["effect's Schema", /node_modules\/effect\/dist\/(Schema|internal\/schema\/)/],
+  ["effect's core", /node_modules\/effect\/dist\//],
+  ["toolstream's MCP adapter", /\/layers\/mcp\//],
+  ["toolstream's core", /\/src\//],
+  ["the benchmark", /\/test\/bench\//]
+]
+
+export const profiles = (): Promise<ReadonlyArray<Profile>> =>
+  withContenders(async (contenders) => [
+    await profile("Where the CPU time of a call over MCP goes", contenders, places)
+  ])

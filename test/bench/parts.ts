@@ -2,11 +2,14 @@
  * What `npm run bench` measures, part by part. Each part runs in a process of its own, which loads nothing of the others:
  * what one makes the compiler believe, and what it holds, is not what another has to live with.
  */
+import type { Profile } from "./profile.ts"
 import type { Comparison, Measured } from "./race.ts"
 
 export interface Part {
   readonly comparisons: ReadonlyArray<Comparison>
   readonly measure: (rounds: number) => Promise<ReadonlyArray<Measured>>
+  /** Where the time goes, asked for when all has been measured: who is being profiled is slower. */
+  readonly profiles?: (() => Promise<ReadonlyArray<Profile>>) | undefined
 }
 
 export interface Entry {

@@ -135,7 +135,7 @@ const time = async ({ run }: Contender, n: number): Promise<number> => {
 
 const cpuMs = ({ system, user }: NodeJS.CpuUsage) => (system + user) / 1000
 
-const shuffled = <A>(values: ReadonlyArray<A>): ReadonlyArray<A> =>
+export const shuffled = <A>(values: ReadonlyArray<A>): ReadonlyArray<A> =>
   values
     .map((value) => [Math.random(), value] as const)
     .toSorted(([a], [b]) => a - b)

@@ -4,6 +4,7 @@ import { type Curve, growthOf, type Line } from "./bench/curves/Curve.ts"
 import { toSvg } from "./bench/curves/Svg.ts"
 import { type Results, toMarkdown } from "./bench/document.ts"
 import { parts } from "./bench/parts.ts"
+import { profile, toText } from "./bench/profile.ts"
 import { byTask, comparisons as comparisonsOfPeers } from "./bench/peers/peers.ts"
 import { compare, type Comparison, type Contender, race } from "./bench/race.ts"
 
@@ -18,6 +19,13 @@ const spins = (name: string, times: number, units?: number): Contender => ({
     if (!Number.isFinite(sum)) throw new Error("too far")
   }
 })
+
+/** A generator is compiled into nobody else's code, whose time its own would be. */
+function* spin(times: number) {
+  let sum = 0
+  for (let i = 0; i < times; i++) sum += i
+  yield sum
+}
 
 const comparison: Comparison = { id: "spin.vs-other", ours: "a", theirs: "b", unit: "ns/call", floor: null }
 
@@ -68,6 +76,44 @@ describe("bench", () => {
     const wrong: Contender = { name: "a", run: () => Promise.reject(new Error("wrong")) }
     const ended = await race([wrong], options).catch((error: Error) => error.message)
     assert.strictEqual(ended, "wrong")
+  })
+
+  it("a profile tells the CPU time of a call by where the code lives that spends it", async () => {
+    const places = [["the test", /bench\.test\.ts/]] as const
+    const works: Contender = { name: "works", run: (n) => spin(n * 10_000).next().value }
+    const waits: Contender = { name: "waits", run: () => new Promise((resolve) => setTimeout(resolve, 5)) }
+    const { contenders } = await profile("Where it goes", [works, waits], places, {
+      slices: 2,
+      sliceMs: 100
+    })
+    const [spent, waited] = contenders.map(({ us }) => us)
+    const all = Object.values(spent!).reduce((a, b) => a + b, 0)
+    assert.isAbove(spent!["the test"]! / all, 0.5)
+    // Time in which nothing runs is nobody's.
+    assert.isBelow(
+      Object.values(waited!).reduce((a, b) => a + b, 0),
+      all
+    )
+  })
+
+  it("a profile is shown with what takes most first, and the share of each", () => {
+    const shown = toText({
+      title: "Where it goes",
+      contenders: [
+        { name: "ours", us: { a: 1, b: 3 } },
+        { name: "theirs", us: { a: 2 } }
+      ]
+    })
+    assert.deepStrictEqual(
+      shown.split("\n").map((line) => line.trim().split(/\s{2,}/)),
+      [
+        ["Where it goes"],
+        ["where", "ours", "share", "theirs", "share"],
+        ["b", "3.00 µs", "75 %"],
+        ["a", "1.00 µs", "25 %", "2.00 µs", "100 %"],
+        ["all of it", "4.00 µs", "100 %", "2.00 µs", "100 %"]
+      ]
+    )
   })
 
   it("ids are what they were: they name figures of earlier releases", async () => {

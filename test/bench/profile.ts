@@ -1,5 +1,6 @@
 /**
  * Where the CPU time of contenders goes: the self time of their functions, as V8 samples it, by where their code lives.
+ * What V8 has compiled into a caller is the caller's: a small function counts where it is used.
  */
 import { Session } from "node:inspector/promises"
 import { type Contender, shuffled } from "./race.ts"
@@ -19,14 +20,17 @@ export interface Profile {
 
 /** Less, and what samples is seen in what is sampled; more, and a slice has few of them. */
 const intervalUs = 200
-/** They take turns, so that a slow phase of the machine hits all of them. */
-const slices = 5
-const sliceMs = 500
+export interface Options {
+  /** They take turns, so that a slow phase of the machine hits all of them. */
+  readonly slices?: number | undefined
+  readonly sliceMs?: number | undefined
+}
 
 export const profile = async (
   title: string,
   contenders: ReadonlyArray<Contender>,
-  places: Places
+  places: Places,
+  { sliceMs = 500, slices = 5 }: Options = {}
 ): Promise<Profile> => {
   const session = new Session()
   session.connect()

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as Layer from "effect/Layer"
@@ -162,6 +163,40 @@ describe("Telemetry", () => {
       ToolStream.succeed({ token: password, seen: user })
   })
   const parameters = { user: "me", password: "hunter2-hunter2" }
+
+  it.effect("a tracer that surrounds what runs in a span surrounds the handler, too", () =>
+    Effect.gen(function* () {
+      let active: string | undefined
+      const surrounding = Tracer.make({
+        span: (options) => new Tracer.NativeSpan(options),
+        context: (primitive, fiber) => {
+          const before = active
+          const span = Context.getOrUndefined(fiber.context, Tracer.ParentSpan)
+          active = span?._tag === "Span" ? span.name : undefined
+          try {
+            return primitive["~effect/Effect/evaluate"](fiber)
+          } finally {
+            active = before
+          }
+        }
+      })
+      const seen: Array<unknown> = []
+      const { events } = yield* guarded(
+        {
+          t: () => {
+            seen.push(active)
+            return ToolStream.succeed([])
+          }
+        },
+        Telemetry.layer
+      )
+      yield* Stream.runDrain(events(call("1"))).pipe(
+        Effect.withSpan("the caller"),
+        Effect.provideService(Tracer.Tracer, surrounding)
+      )
+      assert.deepStrictEqual(seen, ["execute_tool t"])
+    })
+  )
 
   it.effect("tells arguments and results only if asked to, and then no secret", () =>
     Effect.gen(function* () {

@@ -2,7 +2,7 @@
  * The page of the benchmarks: a text with gaps, `template.md`, and what was measured.
  */
 import { type Curve, growthOf, type Line } from "./curves/Curve.ts"
-import { type Machine, toText } from "./machine.ts"
+import { type Machine, toText, versionsToText } from "./machine.ts"
 import { headOf, linesOf, type Profile } from "./profile.ts"
 import type { Measured, Row } from "./race.ts"
 import { amount, cost, figure, inWords, isAbsolute, reaches, spread } from "./words.ts"
@@ -59,9 +59,7 @@ const gapsOf = (results: Results): Readonly<Record<string, string>> => {
     rounds: String(rounds),
     minutes: String(Math.round(minutes)),
     machine: toText(machine),
-    versions: Object.entries(machine.versions)
-      .map(([name, version]) => `${name} ${version}`)
-      .join(", "),
+    versions: versionsToText(machine),
     bars: bars(all),
     slower: slower([...all, ...peers.flatMap(({ peers }) => peers.map(({ beside }) => beside))]),
     rows: parts.map(rows).join("\n\n"),

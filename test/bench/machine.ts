@@ -45,5 +45,10 @@ export const describe = (): Machine => ({
   }
 })
 
+export const versionsToText = ({ versions }: Machine): string =>
+  Object.entries(versions)
+    .map(([name, version]) => `${name} ${version}`)
+    .join(", ")
+
 export const toText = ({ cores, memoryGb, processor, system }: Machine): string =>
   `${processor}, ${cores} cores, ${memoryGb} GB, ${system}`

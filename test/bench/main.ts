@@ -26,7 +26,7 @@ npm run bench -- --page
   --json FILE   write the rows to FILE
   --page        measure nothing: write the page anew from the figures of the last whole run
 
-A whole run takes some 15 minutes and writes docs/benchmarks.md, its pictures and its figures, docs/benchmarks/results.json.
+A whole run takes about 12 minutes and writes docs/benchmarks.md, its pictures and its figures, docs/benchmarks/results.json.
 `
 
 const fail = (message: string): never => {
@@ -127,7 +127,7 @@ for (const { id, lines } of traced) {
   }
 }
 console.log(`\n${Machine.toText(machine)}`)
-console.log(Object.entries(machine.versions).flat().join(" "))
+console.log(Machine.versionsToText(machine))
 console.log(`${minutes.toFixed(1)} minutes, load ${os.loadavg()[0]!.toFixed(1)} at the end`)
 
 if (options.json !== undefined) {

@@ -36,11 +36,12 @@ const asked: ReadonlyArray<readonly [name: string, held: Held]> = [
 /** They differ by little. */
 const maxRounds = 3
 
+/** Without the flags of the races: code that is not used is thrown away, as in any program. */
 const heldBy = (held: Held) =>
   new Promise<number>((resolve, reject) => {
     let bytes = Number.NaN
     child_process
-      .fork(path.join(import.meta.dirname, "memory-child.ts"), [held])
+      .fork(path.join(import.meta.dirname, "memory-child.ts"), [held], { execArgv: [] })
       .on("message", (message) => (bytes = Number(message)))
       .on("error", reject)
       .on("exit", (code) => (code === 0 ? resolve(bytes) : reject(new Error(`${held} ended with ${String(code)}`))))

@@ -10,5 +10,6 @@ export const curves: Readonly<Record<string, Entry>> = {
   "curves.journal": { load: () => import("./journal.ts") },
   "curves.output": { load: () => import("./output.ts") },
   "curves.progress": { load: () => import("./progress.ts") },
-  "curves.registry": { load: () => import("./registry.ts") }
+  "curves.registry": { load: () => import("./registry.ts") },
+  "curves.start": { load: () => import("./start.ts") }
 }

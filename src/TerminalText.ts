@@ -40,6 +40,12 @@ const maxLine = 128
 /** For bytes that are known to be ASCII. It keeps nothing between two calls. */
 const ascii = new TextDecoder()
 
+/**
+ * Short text that is gathered before it is taken in, in UTF-16 code units. With less, each line costs what all of it
+ * does; with more, the one that is too many is a pause.
+ */
+const maxGathered = 4 * 1024
+
 type State = "text" | "escape" | "sequence" | "string" | "stringEscape"
 
 /**
@@ -178,6 +184,8 @@ export class TerminalText {
   private readonly lines: BoundedText
   private readonly line: BoundedText
   private returned = false
+  /** Plain text that is still to be taken in. */
+  private gathered = ""
 
   /** `limit` is the number of bytes kept at each end. */
   constructor(limit: number) {
@@ -187,6 +195,7 @@ export class TerminalText {
 
   /** Takes text from a `TerminalDecoder`. */
   write(text: string): void {
+    this.settle()
     for (let from = 0; from < text.length;) {
       const next = text.charCodeAt(from)
       if (next === 0x0d) {
@@ -207,8 +216,15 @@ export class TerminalText {
     }
   }
 
+  /** Takes a line, or some, that a `TerminalDecoder` found to be plain: later, for somebody may wait for them. */
+  gather(plain: string): void {
+    this.gathered += plain
+    if (this.gathered.length > maxGathered) this.settle()
+  }
+
   /** Takes bytes that a `TerminalDecoder` found to be plain. */
   writePlain(bytes: Uint8Array): void {
+    this.settle()
     const end = bytes.lastIndexOf(0x0a) + 1
     if (bytes.length === 0) return
     // A carriage return before a line feed hides nothing.
@@ -223,10 +239,18 @@ export class TerminalText {
 
   /** What is on the screen now. */
   render(): Rendered {
+    this.settle()
     const all = new BoundedText(this.lines.limit)
     all.appendAll(this.lines)
     all.appendAll(this.line)
     return all.render()
+  }
+
+  private settle(): void {
+    const { gathered } = this
+    if (gathered === "") return
+    this.gathered = ""
+    this.write(gathered)
   }
 
   /** What is in the line cannot be replaced any more. */

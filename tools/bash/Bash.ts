@@ -256,7 +256,8 @@ class Screen {
     const decoder = this.decoders[stream]
     const plain = decoder.decodePlain(bytes)
     if (plain === undefined) return this.show(stream, decoder.decode(bytes))
-    this.text.writePlain(bytes)
+    if (plain.length === 1) this.text.gather(plain[0] ?? "")
+    else this.text.writePlain(bytes)
     return plain.map((text) => ({ stream, text }))
   }
 

@@ -86,8 +86,9 @@ export class ProcessOutput {
   /** `isBusy` tells whether somebody of the process, who may hold the pipes, is at work. */
   constructor(stdout: Readable, stderr: Readable, isBusy: () => boolean) {
     this.isBusy = isBusy
+    const changed = () => this.look()
     const source = (name: Output["stream"], readable: Readable): Source => {
-      const source: Source = new Source(name, new ProcessPipe(readable, () => this.changed(source)))
+      const source: Source = new Source(name, new ProcessPipe(readable, changed, (bytes) => this.give(source, bytes)))
       return source
     }
     this.sources = [source("stdout", stdout), source("stderr", stderr)]
@@ -130,7 +131,10 @@ export class ProcessOutput {
 
   private take(source: Source): Output | undefined {
     const bytes = source.pipe.take()
-    if (bytes === undefined) return undefined
+    return bytes === undefined ? undefined : this.taken(source, bytes)
+  }
+
+  private taken(source: Source, bytes: Uint8Array): Output {
     this.silent = false
     if (this.exitedAt !== undefined) source.afterExit += bytes.length
     return { stream: source.name, bytes }
@@ -147,16 +151,15 @@ export class ProcessOutput {
   }
 
   /**
-   * A pipe brought something, or ended. From here to the reader all is done at once, and little: somebody may wait for
-   * a single line, and each µs of it is one of a processor that slept.
+   * What a pipe brought goes to the pull that waits, if one does. From here to the reader all is done at once, and
+   * little: somebody may wait for a single line, and each step of it is one of a processor that slept.
    */
-  private changed(source: Source): void {
+  private give(source: Source, bytes: Uint8Array): boolean {
     const { resume } = this
-    if (resume === undefined) return
-    const output = this.closed ? undefined : this.take(source)
-    if (output === undefined) return this.look()
+    if (resume === undefined || this.closed) return false
     this.stop()
-    resume(Exit.succeed([output]))
+    resume(Exit.succeed([this.taken(source, bytes)]))
+    return true
   }
 
   /** Until a pipe has something, or ends, or the output is over: then it is the next. */
@@ -178,7 +181,7 @@ export class ProcessOutput {
     this.timer = this.turn = undefined
   }
 
-  /** Ends the pull that waits, if there is no more; after the exit, listens. */
+  /** Ends the pull that waits, if there is no more; after the exit, listens. What was brought it has been given. */
   private look(): void {
     const { resume } = this
     if (resume === undefined) return

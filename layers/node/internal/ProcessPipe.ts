@@ -39,10 +39,15 @@ export class ProcessPipe {
   private reused: ArrayBufferLike | undefined
   private isHalted = false
   private readonly changed: () => void
+  private readonly give: (bytes: Uint8Array) => boolean
 
-  /** `changed` is called when it brought something, and when it ended. */
-  constructor(source: Readable, changed: () => void) {
+  /**
+   * `changed` is called when it brought something, and when it ended. `give` is offered a chunk before, where none waits:
+   * true says that it was taken, and it does not come to the queue.
+   */
+  constructor(source: Readable, changed: () => void, give: (bytes: Uint8Array) => boolean = () => false) {
     this.changed = changed
+    this.give = give
     this.source = this.watched(source)
     // "data", not "readable", which comes a turn later. On exit, Node resumes the pipes it takes for unread, and that
     // undoes a pause: the queue takes what comes then.
@@ -94,9 +99,24 @@ export class ProcessPipe {
   /** Whether nobody holds it any more: as a rule it is taken and released on the spot. */
   private bring(bytes: Uint8Array): boolean {
     if (this.discards) return true
-    this.queue.push(bytes)
-    this.changed()
-    return this.discards || (this.isEmpty && this.lent === undefined)
+    if (!this.isFree || !this.isGiven(bytes)) {
+      this.queue.push(bytes)
+      this.changed()
+    }
+    return this.discards || this.isFree
+  }
+
+  /** Nothing waits to be taken, or to be released. */
+  private get isFree(): boolean {
+    return this.isEmpty && this.lent === undefined
+  }
+
+  private isGiven(bytes: Uint8Array): boolean {
+    // Before it is given: who takes it may have released it by then.
+    this.lent = bytes
+    if (this.give(bytes)) return true
+    this.lent = undefined
+    return false
   }
 
   private goOn(): void {

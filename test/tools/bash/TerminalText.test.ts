@@ -13,12 +13,13 @@ const show = (chunks: Iterable<Uint8Array>, limit = 15_000) => {
   return screen.render()
 }
 
-/** As a tool does that has the bytes: whatever is plain passes unseen. */
-const showPlainly = (chunks: Iterable<Uint8Array>, limit: number) => {
+/** As a tool does that has the bytes: whatever is plain passes unseen, some of it (`gathers`) later. */
+const showPlainly = (chunks: Iterable<Uint8Array>, limit: number, gathers: (chunk: number) => boolean) => {
   const decoder = new TerminalDecoder()
   const screen = new TerminalText(limit)
   let text = ""
   let plain = 0
+  let count = 0
   for (const chunk of chunks) {
     const decoded = decoder.decodePlain(chunk)
     if (decoded === undefined) {
@@ -28,7 +29,8 @@ const showPlainly = (chunks: Iterable<Uint8Array>, limit: number) => {
     } else {
       text += decoded.join("")
       plain += decoded.join("").length
-      screen.writePlain(chunk)
+      if (gathers(count++)) screen.gather(decoded.join(""))
+      else screen.writePlain(chunk)
     }
   }
   const rest = decoder.end()
@@ -186,9 +188,11 @@ describe("TerminalText", () => {
       const chunks = split(bytes, cuts)
       const decoder = new TerminalDecoder()
       const slowly = chunks.map((chunk) => decoder.decode(chunk)).join("") + decoder.end()
-      const { screen, text } = showPlainly(chunks, limit)
-      assert.strictEqual(text, slowly)
-      assert.deepStrictEqual(screen, show(chunks, limit))
+      for (const gathers of [() => false, () => true, (chunk: number) => chunk % 3 !== 1]) {
+        const { screen, text } = showPlainly(chunks, limit, gathers)
+        assert.strictEqual(text, slowly)
+        assert.deepStrictEqual(screen, show(chunks, limit))
+      }
     }
   )
 
@@ -197,14 +201,27 @@ describe("TerminalText", () => {
     for (const offset of [0, 1, 2, 3]) {
       const bytes = new Uint8Array(line.length + offset).subarray(offset)
       bytes.set(line)
-      assert.strictEqual(showPlainly([bytes], 100).plain, line.length)
+      assert.strictEqual(showPlainly([bytes], 100, () => false).plain, line.length)
       for (const at of [0, 1, 2, 3, 4, line.length - 1]) {
         for (const byte of [0, 0x0d, 0x1b, 0x1f, 0x7f, 0x80, 0xff]) {
           const other = bytes.slice()
           other[at] = byte
-          assert.strictEqual(showPlainly([other], 100).plain, 0, `${byte} at ${at}`)
+          assert.strictEqual(showPlainly([other], 100, () => false).plain, 0, `${byte} at ${at}`)
         }
       }
+    }
+  })
+
+  it("what is gathered is there when it is asked for", () => {
+    const lines = Array.from({ length: 2000 }, (_, n) => `line ${n}\n`)
+    for (const seen of [1, 10, 500, 2000]) {
+      const [gathering, screen] = [new TerminalText(300), new TerminalText(300)]
+      for (const [n, line] of lines.entries()) {
+        gathering.gather(line)
+        screen.writePlain(encoder.encode(line))
+        if (n % seen === 0) assert.deepStrictEqual(gathering.render(), screen.render())
+      }
+      assert.deepStrictEqual(gathering.render(), screen.render())
     }
   })
 

@@ -19,7 +19,10 @@ const command = (script: string) =>
  * Reads a pipe to its end. A chunk is released on the spot, or, if `isSlow` says so, some turns later. Gives a copy of
  * each, the memory it was in, and whether it was still the same when it was released.
  */
-const read = (pipe: (changed: () => void) => ProcessPipe, isSlow: (chunk: number) => boolean) =>
+const read = (
+  pipe: (changed: () => void, give: (bytes: Uint8Array) => boolean) => ProcessPipe,
+  isSlow: (chunk: number) => boolean
+) =>
   Effect.promise(
     () =>
       new Promise<{ chunks: Array<Buffer>; memory: Set<ArrayBufferLike>; isIntact: boolean }>((resolve) => {
@@ -27,27 +30,33 @@ const read = (pipe: (changed: () => void) => ProcessPipe, isSlow: (chunk: number
         const memory = new Set<ArrayBufferLike>()
         let isIntact = true
         let isHeld = false
-        const take = (): void => {
-          while (!isHeld && !reader.isEmpty) {
-            const bytes = reader.take()!
-            const copy = Buffer.from(bytes)
-            memory.add(bytes.buffer)
-            const done = () => {
-              isIntact &&= copy.equals(bytes)
-              reader.release()
-            }
-            if (isSlow(chunks.push(copy))) {
-              isHeld = true
-              void Effect.runPromise(Effect.andThen(turn, turn)).then(() => {
-                done()
-                isHeld = false
-                take()
-              })
-            } else done()
+        const see = (bytes: Uint8Array): void => {
+          const copy = Buffer.from(bytes)
+          memory.add(bytes.buffer)
+          const done = () => {
+            isIntact &&= copy.equals(bytes)
+            reader.release()
           }
+          if (isSlow(chunks.push(copy))) {
+            isHeld = true
+            void Effect.runPromise(Effect.andThen(turn, turn)).then(() => {
+              done()
+              isHeld = false
+              take()
+            })
+          } else done()
+        }
+        const mayTake = () => !isHeld && !reader.isEmpty
+        const take = (): void => {
+          while (mayTake()) see(reader.take()!)
           if (reader.ended && reader.isEmpty && !isHeld) resolve({ chunks, memory, isIntact })
         }
-        const reader: ProcessPipe = pipe(() => take())
+        const give = (bytes: Uint8Array): boolean => {
+          if (isHeld) return false
+          see(bytes)
+          return true
+        }
+        const reader: ProcessPipe = pipe(() => take(), give)
       })
   )
 
@@ -69,12 +78,17 @@ describe("ProcessPipe", () => {
     })
   )
 
-  for (const every of [1, 2, 3, 7]) {
-    it.live(`C05: nothing is lost, and what is held is not overwritten, if each chunk of ${every} is read slowly`, () =>
+  const ways = [1, 2, 3, 7].flatMap((every) => [
+    { every, isGiven: false },
+    { every, isGiven: true }
+  ])
+  for (const { every, isGiven } of ways) {
+    const how = isGiven ? "given" : "taken"
+    it.live(`C05: nothing is lost, and what is held is not overwritten, if each ${every}. is held that is ${how}`, () =>
       Effect.gen(function* () {
         const child = yield* command(`seq 1 ${lines}`)
         const { chunks, isIntact } = yield* read(
-          (changed) => new ProcessPipe(child.stdout, changed),
+          (changed, give) => new ProcessPipe(child.stdout, changed, isGiven ? give : undefined),
           (chunk) => chunk % every === 0
         )
         assert.isTrue(isIntact)

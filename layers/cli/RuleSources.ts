@@ -4,7 +4,6 @@
  *
  * @since 0.1.0
  */
-import * as Config from "effect/Config"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Layer from "effect/Layer"
@@ -29,10 +28,8 @@ export interface Options {
 }
 
 /** Where the user's own files are kept. */
-const configuration = Effect.gen(function* () {
-  const path = yield* Path.Path
-  const home = yield* Config.String("HOME").pipe(Config.withDefault("/"))
-  const given = yield* Config.String("XDG_CONFIG_HOME").pipe(Config.withDefault(""))
+const configuration = Effect.map(Path.Path, (path) => {
+  const { HOME: home = "/", XDG_CONFIG_HOME: given = "" } = process.env
   // A relative one is to be ignored, says the XDG Base Directory Specification 0.8.
   const base = path.isAbsolute(given) ? given : path.join(home, ".config")
   const folder = path.join(base, "toolstream")
@@ -42,7 +39,7 @@ const configuration = Effect.gen(function* () {
     grants: path.join(folder, "grants.jsonl"),
     trust: path.join(folder, "trust.json")
   }
-}).pipe(Effect.orDie)
+})
 
 /**
  * What the user granted.

@@ -30,7 +30,7 @@ const graceMs = 500
 export const endLeftovers = (table: ProcessTable): Effect.Effect<ReadonlyArray<Leftover>> =>
   Effect.suspend(() => {
     const marks = new Marks(table)
-    const until = performance.now() + graceMs
+    let until: number | undefined
     let undecided = false
     const calls = new Map<number, string>()
     const ended = endAll(
@@ -42,7 +42,7 @@ export const endLeftovers = (table: ProcessTable): Effect.Effect<ReadonlyArray<L
         },
         runs: (entry) => table.runs(entry),
         signal: (entries, signal) => signalGroups(table, entries, signal),
-        pending: () => undecided && performance.now() < until,
+        pending: () => undecided && performance.now() < (until ??= performance.now() + graceMs),
         unnamed: () => false,
         deaf: () => false
       },

@@ -46,8 +46,8 @@ export const add = (adapter: McpProtocol.ProtocolAdapter, tasks: Tasks): McpProt
   ] as const
   const withTasks = (group: Group) => group.omit("tools/call").add(...added)
 
-  const encode = (result: unknown) =>
-    Effect.orDie(Schema.encodeUnknownEffect(Schema.toCodecJson(call.successSchema))(result)) as Effect.Effect<unknown>
+  const encodeResult = Schema.encodeUnknownEffect(Schema.toCodecJson(call.successSchema))
+  const encode = (result: unknown) => Effect.orDie(encodeResult(result)) as Effect.Effect<unknown>
   const withHandlers = (handlers: Handlers) => ({
     ...handlers,
     "tools/call": (payload: { readonly name: string }, request: { readonly requestId: string | number }) =>

@@ -127,13 +127,17 @@ const withContenders = <A>(use: (contenders: ReadonlyArray<Contender>) => Promis
     return yield* Effect.promise(async () => use([ours, theirs, await official()]))
   }).pipe(Effect.provide(live), Effect.scoped, Effect.runPromise)
 
-/** A call takes so long that few fit in a sample, and what a collection takes of one it does not take of the next. */
-const roundsPerRound = 4
+/**
+ * Many short samples: a call takes so long that one of the usual length holds few, and on a busy machine hardly any of those
+ * is left alone.
+ */
+const samples = { roundsPerRound: 10, sampleMs: 10, warmUpMs: 1500 }
 
 export const measure = (rounds: number): Promise<ReadonlyArray<Measured>> =>
-  withContenders(async (contenders) =>
-    compare(await race(contenders, { rounds: rounds * roundsPerRound, warmUpMs: 1500 }), comparisons)
-  )
+  withContenders(async (contenders) => {
+    const { roundsPerRound, ...options } = samples
+    return compare(await race(contenders, { ...options, rounds: rounds * roundsPerRound }), comparisons)
+  })
 
 const places: Places = [
   ["the SDK, and zod", /node_modules\/(@modelcontextprotocol|zod)\//],

@@ -17,11 +17,13 @@ export const read = (): Results => JSON.parse(fs.readFileSync(figures, "utf8"))
 
 export const write = (results: Results): void => {
   const template = fs.readFileSync(path.join(import.meta.dirname, "template.md"), "utf8")
+  const text = toMarkdown(results, template)
+  const drawn = results.curves.map((curve) => [`${curve.id}.svg`, toSvg(curve)] as const)
   fs.rmSync(folder, { recursive: true, force: true })
   fs.mkdirSync(folder, { recursive: true })
   fs.writeFileSync(figures, JSON.stringify(results, rounded, 2))
-  for (const curve of results.curves) fs.writeFileSync(path.join(folder, `${curve.id}.svg`), toSvg(curve))
-  fs.writeFileSync(page, toMarkdown(results, template))
+  for (const [name, picture] of drawn) fs.writeFileSync(path.join(folder, name), picture)
+  fs.writeFileSync(page, text)
   // As all other files of their kind.
   child_process.execFileSync(path.join(root, "node_modules/.bin/oxfmt"), [page, figures], {
     cwd: root,

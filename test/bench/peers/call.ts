@@ -1,6 +1,7 @@
 /**
  * A trivial call, `{ text }` in and `{ text }` out, in libraries that call tools. Each takes what it takes in use: a value,
- * or the text that a model wrote. All validate what comes in; Mastra and the generator also what goes out.
+ * or the text that a model wrote. All validate what comes in; effect/ai, Mastra, the MCP SDK and the generator also what goes
+ * out, as ours does.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -164,15 +165,21 @@ export const peers = {
     package: "@modelcontextprotocol/sdk",
     what: "the MCP SDK's `Client.callTool`, in memory",
     load: async () => {
+      interface Servers {
+        readonly McpServer: new (info: object) => {
+          readonly registerTool: (name: string, config: object, run: (input: Text) => object) => unknown
+          readonly connect: (transport: object) => Promise<void>
+        }
+      }
       const { Client } = await import("@modelcontextprotocol/sdk/client/index.js")
       const { InMemoryTransport } = await import("@modelcontextprotocol/sdk/inMemory.js")
-      const { Server } = await import("@modelcontextprotocol/sdk/server/index.js")
-      const { CallToolRequestSchema } = await import("@modelcontextprotocol/sdk/types.js")
-      const server = new Server({ name: "bench", version: "1" }, { capabilities: { tools: {} } })
-      server.setRequestHandler(CallToolRequestSchema, ({ params }) => {
-        const echoed = { text: String(params.arguments?.["text"]) }
-        return { content: [{ type: "text", text: JSON.stringify(echoed) }], structuredContent: echoed }
-      })
+      const { McpServer } = await imported<Servers>("@modelcontextprotocol/sdk/server/mcp.js")
+      const [inputSchema, outputSchema] = [await text(), await text()]
+      const server = new McpServer({ name: "bench", version: "1" })
+      server.registerTool("echo", { description, inputSchema, outputSchema }, ({ text }) => ({
+        content: [{ type: "text", text: JSON.stringify({ text }) }],
+        structuredContent: { text }
+      }))
       const client = new Client({ name: "bench", version: "1" })
       const [near, far] = InMemoryTransport.createLinkedPair()
       await Promise.all([server.connect(far), client.connect(near)])

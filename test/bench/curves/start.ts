@@ -32,7 +32,7 @@ export const trace = async (): Promise<ReadonlyArray<Curve>> => {
       x: { label: "what is resident of the process that starts it", unit: "bytes" },
       y: { label: "time", unit: "ns" },
       lines: [
-        { name: "`true` through bash", cost: "whole", points: points(({ ours }) => ours) },
+        { name: "true, through bash", cost: "whole", points: points(({ ours }) => ours) },
         { name: "a raw spawn of it", cost: "whole", points: points(({ raw }) => raw) }
       ]
     }

@@ -19,7 +19,7 @@ import * as JsonSchema from "effect/JsonSchema"
 import * as Schema from "effect/Schema"
 import { type ErasedTool, fromImplementation } from "./ErasedTool.ts"
 import * as ForeignText from "./ForeignText.ts"
-import { bodyOf, fromBody } from "./internal/Body.ts"
+import { effectOf, fromBody } from "./internal/Body.ts"
 import * as Current from "./internal/Current.ts"
 import {
   dialectOf,
@@ -180,7 +180,10 @@ export const make = <R = never>(
       execute: ({ keep, parameters, prepared }: Started) =>
         fromBody((emit) =>
           Effect.suspend(() => {
-            const body: Effect.Effect<ForeignResult, ForeignFailure, any> = bodyOf(run(parameters, prepared.call))(emit)
+            const body: Effect.Effect<ForeignResult, ForeignFailure, any> = effectOf(
+              run(parameters, prepared.call),
+              emit
+            )
             const provided = Effect.updateContext(body, within) as Effect.Effect<ForeignResult, ForeignFailure>
             return provided.pipe(
               Effect.catch((failure) =>

@@ -31,7 +31,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as CallStage from "./CallStage.ts"
-import { type Body, bodyOf, type Emit, fromBody } from "./internal/Body.ts"
+import { type Body, effectOf, type Emit, fromBody } from "./internal/Body.ts"
 import { currentOf, fromCall } from "./internal/Prepared.ts"
 import { remembering } from "./internal/Remembering.ts"
 import type { PreparedCall } from "./ToolMiddleware.ts"
@@ -136,7 +136,7 @@ export const CurrentProgressPolicy = Context.Reference<ProgressPolicy | undefine
  * @since 0.1.0
  */
 export const apply = <P, A, E, R>(self: ToolStream<P, A, E, R>, policy: ProgressPolicy<P>): ToolStream<P, A, E, R> =>
-  fromBody((emit) => under(policy, bodyOf(self), undefined)(emit))
+  fromBody((emit) => under(policy, (emit) => effectOf(self, emit), undefined)(emit))
 
 /**
  * Puts the stream of a call under the policy of its tool, then under that of its consumer. What they merge and drop is
@@ -155,7 +155,7 @@ export const forCall = <A, E, R>(
   if (tool.progressPolicy === undefined && consumers === undefined) return self
   return fromCall(prepared, (emit: Emit<unknown>, current) => {
     const count = current?.call === call ? current : undefined
-    let body = bodyOf(self)
+    let body: Body<unknown, A, E, R> = (emit) => effectOf(self, emit)
     if (tool.progressPolicy !== undefined) body = under(tool.progressPolicy, body, count)
     if (consumers !== undefined) {
       const asDeclared = (consumers._tag === "Coalesce" || consumers._tag === "Shown") && consumers.merge === undefined

@@ -13,7 +13,7 @@ import { fromReason, InvalidParameters, type ToolError } from "../ToolError.ts"
 import type { Invocation } from "../ToolMiddleware.ts"
 import type { ToolResult } from "../ToolResult.ts"
 import type { ToolStream } from "../ToolStream.ts"
-import { bodyOf, fromBody } from "./Body.ts"
+import { effectOf, fromBody } from "./Body.ts"
 import type { Call } from "./Call.ts"
 import { Prepared } from "./Prepared.ts"
 import * as Repair from "./Repair.ts"
@@ -34,8 +34,8 @@ export const prepare =
         const prepared = new Prepared(running.call, member, parameters, running, origin)
         const before = running.prepared(prepared, member.clocks?.(parameters))
         return before === undefined
-          ? bodyOf(invocation(prepared))(emit)
-          : Effect.flatMap(before, () => bodyOf(invocation(prepared))(emit))
+          ? effectOf(invocation(prepared), emit)
+          : Effect.flatMap(before, () => effectOf(invocation(prepared), emit))
       }
       return "choose" in tool
         ? Effect.flatMap(
@@ -53,7 +53,7 @@ export const prepare =
 export const execute = (tool: ErasedTool, call: ToolCall): ToolStream<unknown, ToolResult, ToolError> =>
   fromBody((emit) =>
     now(decode(tool, call), (parameters) =>
-      bodyOf(tool.run(new Prepared(call, tool, parameters, undefined, undefined)))(emit)
+      effectOf(tool.run(new Prepared(call, tool, parameters, undefined, undefined)), emit)
     )
   )
 

@@ -13,7 +13,7 @@ import { CurrentSession, type Session } from "../Session.ts"
 import { CurrentToolCall, type ToolCall } from "../ToolCall.ts"
 import type { PreparedCall } from "../ToolMiddleware.ts"
 import type { ToolStream } from "../ToolStream.ts"
-import { type Emit, fromBody } from "./Body.ts"
+import { type Emit, fromBody, fromBodyWith } from "./Body.ts"
 import * as CanonicalJson from "./CanonicalJson.ts"
 import * as Current from "./Current.ts"
 
@@ -81,7 +81,7 @@ export const fromCall = <P, A, E, R>(
   run: (emit: Emit<P>, current: Current.Current | undefined) => Effect.Effect<A, E, R>
 ): ToolStream<P, A, E, R> =>
   prepared instanceof Prepared
-    ? fromBody((emit: Emit<P>) => run(emit, prepared.current))
+    ? fromBodyWith(prepared.current, run)
     : fromBody((emit: Emit<P>) => Effect.withFiber((fiber) => run(emit, Current.of(fiber.context))))
 
 /** The call that the runtime prepared. */

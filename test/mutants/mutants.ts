@@ -81,7 +81,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     "return Fiber.await(this.fiber)",
     "return Effect.void"
   ),
-  mutant("nesting costs stack", body, "Effect.suspend(() => bodyOf(self)(emit))", "bodyOf(self)(emit)"),
+  mutant("nesting costs stack", body, "Effect.suspend(() => effectOf(self, emit))", "effectOf(self, emit)"),
   mutant(
     "gen closes its scope late",
     stream,

@@ -1,6 +1,6 @@
 /**
- * A trivial call, `{ text }` in and `{ text }` out, both validated. Ours is minted, looked up, decoded, run in a fiber
- * of its own and encoded, and ends with its one terminal.
+ * A trivial call, `{ text }` in and `{ text }` out, both validated. Ours is minted, looked up, decoded, run
+ * and encoded, and ends with its one terminal.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

@@ -13,7 +13,7 @@ import { fromReason, InvalidParameters, type ToolError } from "../ToolError.ts"
 import type { Invocation } from "../ToolMiddleware.ts"
 import type { ToolResult } from "../ToolResult.ts"
 import type { ToolStream } from "../ToolStream.ts"
-import { effectOf, fromBody } from "./Body.ts"
+import { effectOf, type Emit, fromBody } from "./Body.ts"
 import type { Call } from "./Call.ts"
 import { Prepared } from "./Prepared.ts"
 import * as Repair from "./Repair.ts"
@@ -24,26 +24,40 @@ export const prepare =
   (running: Call, invocation: Invocation) =>
   (tool: Registrable, origin: string): ToolStream<unknown, ToolResult, ToolError> =>
     fromBody((emit) => {
-      const go = (member: ErasedTool): Effect.Effect<ToolResult, ToolError> => {
-        const decoded = decode(member, running.call)
-        return hasSucceeded(decoded)
-          ? goOn(member, decoded.value)
-          : Effect.flatMap(decoded, (parameters) => goOn(member, parameters))
-      }
-      const goOn = (member: ErasedTool, parameters: unknown) => {
-        const prepared = new Prepared(running.call, member, parameters, running, origin)
-        const before = running.prepared(prepared, member.clocks?.(parameters))
-        return before === undefined
-          ? effectOf(invocation(prepared), emit)
-          : Effect.flatMap(before, () => effectOf(invocation(prepared), emit))
-      }
-      return "choose" in tool
-        ? Effect.flatMap(
-            Effect.mapError(tool.choose, (reason) => fromReason(running.call, reason)),
-            go
-          )
-        : go(tool)
+      if (!("choose" in tool)) return go(running, invocation, tool, origin, emit)
+      const member = Effect.mapError(tool.choose, (reason) => fromReason(running.call, reason))
+      return Effect.flatMap(member, (member) => go(running, invocation, member, origin, emit))
     })
+
+// Functions of the module: most calls get through all of them at once, and would make a closure for each.
+
+const go = (
+  running: Call,
+  invocation: Invocation,
+  member: ErasedTool,
+  origin: string,
+  emit: Emit<unknown>
+): Effect.Effect<ToolResult, ToolError> => {
+  const decoded = decode(member, running.call)
+  return hasSucceeded(decoded)
+    ? goOn(running, invocation, member, origin, emit, decoded.value)
+    : Effect.flatMap(decoded, (parameters) => goOn(running, invocation, member, origin, emit, parameters))
+}
+
+const goOn = (
+  running: Call,
+  invocation: Invocation,
+  member: ErasedTool,
+  origin: string,
+  emit: Emit<unknown>,
+  parameters: unknown
+): Effect.Effect<ToolResult, ToolError> => {
+  const prepared = new Prepared(running.call, member, parameters, running, origin)
+  const before = running.prepared(prepared, member.clocks?.(parameters))
+  return before === undefined
+    ? effectOf(invocation(prepared), emit)
+    : Effect.flatMap(before, () => effectOf(invocation(prepared), emit))
+}
 
 /**
  * Runs a tool without a runtime: decoded and encoded, but unguarded.

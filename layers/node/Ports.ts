@@ -11,7 +11,8 @@ import * as Stream from "effect/Stream"
 import { Search } from "../../src/Search.ts"
 import type { Ports } from "../Builtin.ts"
 import * as Re2 from "../Re2.ts"
-import * as Processes from "./Processes.ts"
+import * as ProcessesPort from "./internal/ProcessesPort.ts"
+import type * as Processes from "./Processes.ts"
 import * as SpillFiles from "./SpillFiles.ts"
 import * as WorkspaceFiles from "./WorkspaceFiles.ts"
 
@@ -22,6 +23,9 @@ import * as WorkspaceFiles from "./WorkspaceFiles.ts"
 export interface Options {
   readonly processes?: Processes.Options | undefined
 }
+
+/** Loaded by the first command. */
+const spawner = Effect.promise(() => import("./internal/ProcessSpawner.ts"))
 
 /** By ripgrep, which is loaded by the first search. */
 const search: Layer.Layer<Search> = Layer.effect(
@@ -46,9 +50,9 @@ const search: Layer.Layer<Search> = Layer.effect(
  * @category layers
  * @since 0.1.0
  */
-export const layerWith = ({ processes }: Options): Layer.Layer<Ports> =>
+export const layerWith = ({ processes = {} }: Options): Layer.Layer<Ports> =>
   Layer.mergeAll(
-    Processes.layerWith(processes),
+    ProcessesPort.layerWith(spawner, processes),
     search,
     WorkspaceFiles.layer,
     SpillFiles.layer,

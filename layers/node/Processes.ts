@@ -6,13 +6,11 @@
  * @since 0.1.0
  */
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import * as Scope from "effect/Scope"
-import * as os from "node:os"
-import { type Containment, Processes } from "../../src/Processes.ts"
-import * as ProcessEnvironment from "./internal/ProcessEnvironment.ts"
-import { endLeftovers } from "./internal/ProcessLeftovers.ts"
-import { ProcessTable } from "./internal/ProcessTable.ts"
+import type * as Layer from "effect/Layer"
+import type { Containment, Processes } from "../../src/Processes.ts"
+import type * as ProcessEnvironment from "./internal/ProcessEnvironment.ts"
+import * as ProcessesPort from "./internal/ProcessesPort.ts"
+import * as ProcessSpawner from "./internal/ProcessSpawner.ts"
 
 /**
  * @category models
@@ -45,31 +43,7 @@ export interface Options {
  * @since 0.1.0
  */
 export const layerWith = (options: Options = {}): Layer.Layer<Processes> =>
-  Layer.effect(
-    Processes,
-    Effect.gen(function* () {
-      const table = yield* Effect.acquireRelease(
-        Effect.sync(() => ProcessTable.open()),
-        (table) => Effect.sync(() => table?.close())
-      )
-      const leftovers = table !== undefined && options.endLeftovers !== false ? yield* endLeftovers(table) : []
-      const given = {
-        containment: options.containment ?? "marker",
-        // Reading it anew costs 0.1 ms, a thirtieth of a start.
-        environment: ProcessEnvironment.make(process.env, options.inherit ?? "core"),
-        home: process.env.HOME ?? os.homedir(),
-        bwrap: options.bwrap
-      }
-      const scope = yield* Effect.scope
-      // Most programs that make one call start nothing.
-      const spawner = yield* Effect.promise(() => import("./internal/ProcessSpawner.ts")).pipe(
-        Effect.flatMap((ProcessSpawner) => Scope.provide(ProcessSpawner.make(table, given), scope)),
-        Effect.uninterruptible,
-        Effect.cached
-      )
-      return Processes.of({ spawn: (command) => Effect.flatMap(spawner, (spawn) => spawn(command)), leftovers })
-    })
-  )
+  ProcessesPort.layerWith(Effect.succeed(ProcessSpawner), options)
 
 /**
  * @category layers

@@ -59,11 +59,18 @@ export const run = (entry: string, directory: string | undefined): unknown => {
   return load(entry)
 }
 
+/** Of a file that is the user's own, and that nobody else can write. */
 const contentOf = (file: string): Buffer | undefined => {
+  let opened: number | undefined
   try {
-    return fs.readFileSync(file)
+    opened = fs.openSync(file, "r")
+    const { mode, uid } = fs.fstatSync(opened)
+    const own = process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0)
+    return own ? fs.readFileSync(opened) : undefined
   } catch {
     return undefined
+  } finally {
+    if (opened !== undefined) fs.closeSync(opened)
   }
 }
 

@@ -9,7 +9,6 @@
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Fiber from "effect/Fiber"
-import type { Emit } from "./Body.ts"
 import type { Limits } from "./Limits.ts"
 
 type Timer = Fiber.Fiber<void>
@@ -19,6 +18,7 @@ export interface Owner {
   readonly limits: Limits
   readonly clock: Clock.Clock
   readonly acceptedAt: number
+  readonly started: boolean
   /** Whether its tool runs, and is not waiting for anything around it. */
   readonly runs: boolean
   readonly later: (delayMs: number, act: () => void) => Timer
@@ -31,7 +31,6 @@ export class CallClocks {
   private totalTimer: Timer | undefined
   /** When `totalTimer` fires, in ms of the clock. */
   private deadline = Infinity
-  private watches = false
   private idle: Idle | undefined
   /** How long it has waited so far, in ms. */
   private waited: Record<"queue" | "approval", number> | undefined
@@ -49,7 +48,7 @@ export class CallClocks {
   arm(): void {
     this.armed = true
     this.armTotal()
-    if (this.watches) this.idleness.arm()
+    if (this.owner.started) this.began()
   }
 
   /** Begins a wait. Gives what ends it. */
@@ -68,20 +67,21 @@ export class CallClocks {
     }
   }
 
-  /** The tool starts, and progress shows that it is not idle. */
-  watch<P>(emit: Emit<P>): Emit<P> {
-    this.watches = true
-    if (this.armed) this.idleness.arm()
-    return (values) => {
-      const idle = this.idleness
-      let waits = false
-      const emitted = Effect.suspend(() => {
-        waits = true
-        idle.begin()
-        return emit(values)
-      })
-      return Effect.onExitPrimitive(emitted, () => (waits ? idle.end() : undefined))
-    }
+  /** The tool has started. */
+  began(): void {
+    if (this.armed && this.owner.limits.idle !== Infinity) this.idleness.arm()
+  }
+
+  /** Progress shows that it is not idle. */
+  emitting(emitted: Effect.Effect<void>): Effect.Effect<void> {
+    const idle = this.idleness
+    let waits = false
+    const waiting = Effect.suspend(() => {
+      waits = true
+      idle.begin()
+      return emitted
+    })
+    return Effect.onExitPrimitive(waiting, () => (waits ? idle.end() : undefined))
   }
 
   stop(): void {
@@ -126,7 +126,8 @@ class Idle {
   }
 
   arm(): void {
-    this.look()
+    // A tool that is run again is the same tool.
+    if (this.timer === undefined) this.look()
   }
 
   begin(): void {

@@ -56,6 +56,22 @@ describe("a cache of code", () => {
     assert.deepStrictEqual(given.kept(), ["a-12345678.cjs", "b-12345678.cjs"])
   })
 
+  it.skipIf(process.getuid === undefined)("is taken from nobody else, and not where others can write it", () => {
+    for (const spoil of [
+      (file: string) => fs.chmodSync(file, 0o622),
+      ...(process.getuid?.() === 0 ? [(file: string) => fs.chownSync(file, 1, 1)] : [])
+    ]) {
+      using given = bundle({ "main.cjs": main("a-12345678.cjs"), "a-12345678.cjs": answer(42) })
+      assert.strictEqual(given.run().said, "42")
+      const file = path.join(given.cache, "a-12345678.cjs")
+      spoil(file)
+      given.write({ "a-12345678.cjs": answer(43) })
+      assert.strictEqual(given.run().said, "43")
+      const { mode, uid } = fs.statSync(file)
+      assert.deepStrictEqual([mode & 0o777, uid], [0o600, process.getuid!()])
+    }
+  })
+
   it("is made anew where it is not V8's", () => {
     using given = bundle({ "main.cjs": main("a-12345678.cjs"), "a-12345678.cjs": answer(42) })
     const file = path.join(given.cache, "a-12345678.cjs")

@@ -58,6 +58,26 @@ describe("ToolRuntime", () => {
     })
   )
 
+  it.effect("an effect that makes a call makes another in every run, side by side, too", () =>
+    Effect.gen(function* () {
+      const { runtime: made } = yield* runtime({ t: () => ToolStream.fromEffect(Effect.as(Effect.sleep(10), [7])) })
+      for (const one of [
+        ToolStream.runResult(made.dispatchText({ name: "t", text: "" })),
+        ToolStream.runForEachArray(made.dispatchText({ name: "t", text: "" }), () => Effect.void)
+      ]) {
+        const [first, second] = [
+          yield* Effect.forkChild(one, { startImmediately: true }),
+          yield* Effect.forkChild(one, { startImmediately: true })
+        ]
+        assert.strictEqual((yield* made.inFlight).length, 2)
+        yield* Fiber.interrupt(first)
+        assert.strictEqual((yield* made.inFlight).length, 1)
+        yield* TestClock.adjust(10)
+        assert.deepStrictEqual((yield* Fiber.join(second)).value, [7])
+      }
+    })
+  )
+
   const bug: Play = () => {
     throw new Error("bug")
   }

@@ -73,24 +73,27 @@ describe("Handoff, drained", () => {
     })
   )
 
-  it.effect("a reader that fails or throws fails in its own fiber; the emitter waits for whoever reads next", () =>
-    Effect.gen(function* () {
-      for (const fail of [
-        () => Effect.fail("reader"),
-        (): Effect.Effect<void, string> => {
-          throw new Error("reader")
+  it.effect(
+    "a reader that fails, throws or gives nothing fails in its own fiber; the emitter waits for whoever reads next",
+    () =>
+      Effect.gen(function* () {
+        for (const fail of [
+          () => Effect.fail("reader"),
+          (): Effect.Effect<void, string> => {
+            throw new Error("reader")
+          },
+          () => undefined as never
+        ]) {
+          const handoff = make()
+          const reader = yield* Effect.forkChild(Effect.exit(handoff.drain(fail)), now)
+          const emitter = yield* Effect.forkChild(handoff.emit([1]), now)
+          assert.isTrue(Exit.isFailure(yield* Fiber.join(reader)))
+          assert.isUndefined(emitter.pollUnsafe())
+          handoff.leave()
+          yield* Fiber.join(emitter)
+          assert.deepStrictEqual([handoff.emitted, handoff.dropped], [1, 0])
         }
-      ]) {
-        const handoff = make()
-        const reader = yield* Effect.forkChild(Effect.exit(handoff.drain(fail)), now)
-        const emitter = yield* Effect.forkChild(handoff.emit([1]), now)
-        assert.isTrue(Exit.isFailure(yield* Fiber.join(reader)))
-        assert.isUndefined(emitter.pollUnsafe())
-        handoff.leave()
-        yield* Fiber.join(emitter)
-        assert.deepStrictEqual([handoff.emitted, handoff.dropped], [1, 0])
-      }
-    })
+      })
   )
 
   const Op = Schema.Struct({

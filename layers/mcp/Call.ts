@@ -12,6 +12,7 @@
  *
  * @since 0.1.0
  */
+import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as McpSchema from "effect/ai/McpSchema"
@@ -82,11 +83,13 @@ export interface Options {
   readonly clocks: Clocks | undefined
 }
 
-type Outcome = McpSchema.CallToolResult | McpSchema.InputRequired
+type Outcome<Bytes> = Forms.CallResult<Bytes> | McpSchema.InputRequired
 
 const askedFirst = "the client was asked, and makes the call again with its answer"
 
 /**
+ * As effect's server has it called: by what is in its table of tools.
+ *
  * @category running
  * @since 0.1.0
  */
@@ -95,11 +98,17 @@ export const run = (
   connection: Connection,
   name: string,
   parameters: unknown
-): Effect.Effect<Outcome, McpSchema.InvalidParams, McpSchema.McpRequestContext> =>
+): Effect.Effect<
+  McpSchema.CallToolResult | McpSchema.InputRequired,
+  McpSchema.InvalidParams,
+  McpSchema.McpRequestContext
+> =>
   Effect.withFiber((fiber) => {
     const context = fiber.context as Context.Context<McpSchema.McpRequestContext>
     const request = Context.get(context, McpSchema.McpRequestContext)
-    const begin = (before: Before) => new Request(options, context, request, name, before).run(connection, parameters)
+    const id = Context.get(context, CurrentRequestId)
+    const begin = (before: Before) =>
+      new Request(options, context, request, id, name, before, Forms.bytes).run(connection, parameters)
     const { inputResponses, requestState } = request
     if (requestState !== undefined) {
       return Effect.flatMap(opened(options.seals, name, requestState), ({ answers, state }) =>
@@ -108,6 +117,33 @@ export const run = (
     }
     return begin(inputResponses === undefined ? nothing : { answers: inputResponses, state: undefined })
   })
+
+/**
+ * As a client of a revision with sessions called it, past effect's table of tools. The result is as it is on the wire.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const runForClient = (
+  options: Options,
+  connection: Connection,
+  name: string,
+  parameters: unknown,
+  id: string | number
+): Effect.Effect<Outcome<string>, never, McpSchema.McpServerClient> =>
+  Effect.withFiber((fiber) => {
+    const context = fiber.context as Context.Context<McpSchema.McpServerClient>
+    const client = Context.get(context, McpSchema.McpServerClient)
+    const request = new Request(options, context, client, id, name, nothing, Forms.base64)
+    return Effect.onExitPrimitive(request.run(connection, parameters), logged)
+  })
+
+/** What breaks here is told to the client as an internal error, and to nobody else. */
+const logged = (exit: Exit.Exit<unknown>): Effect.Effect<void> | undefined =>
+  Exit.isFailure(exit) && !Cause.hasInterrupts(exit.cause) ? Effect.logError(exit.cause) : undefined
+
+/** What is told with a request: of its client, and by it. */
+type Told = Pick<McpSchema.McpRequestContext["Service"], "protocolVersion" | "clientCapabilities" | "requestMetadata">
 
 interface Before {
   readonly answers: Client.Answers
@@ -130,28 +166,34 @@ const opened = (
   )
 
 /** One request, and its client as tools see it. Most calls ask nothing and tell nothing: what that needs is made when it is used. */
-class Request implements Client.Client {
+class Request<Bytes> implements Client.Client {
   private readonly options: Options
-  private readonly context: Context.Context<McpSchema.McpRequestContext>
-  private readonly request: McpSchema.McpRequestContext["Service"]
+  private readonly context: Context.Context<never>
+  private readonly request: Told
+  private readonly id: string | number | undefined
   private readonly name: string
   private readonly before: Before
+  private readonly bytesOf: Forms.BytesOf<Bytes>
   private callId = ""
   /** What ended the call: its question. */
   private question: { readonly questions: Client.Questions; readonly state: string | undefined } | undefined
 
   constructor(
     options: Options,
-    context: Context.Context<McpSchema.McpRequestContext>,
-    request: McpSchema.McpRequestContext["Service"],
+    context: Context.Context<never>,
+    request: Told,
+    id: string | number | undefined,
     name: string,
-    before: Before
+    before: Before,
+    bytesOf: Forms.BytesOf<Bytes>
   ) {
     this.options = options
     this.context = context
     this.request = request
+    this.id = id
     this.name = name
     this.before = before
+    this.bytesOf = bytesOf
   }
 
   get protocolVersion() {
@@ -170,12 +212,11 @@ class Request implements Client.Client {
     return this.before.state
   }
 
-  run(connection: Connection, parameters: unknown): Effect.Effect<Outcome> {
-    const { context } = this
+  run(connection: Connection, parameters: unknown): Effect.Effect<Outcome<Bytes>> {
+    const { context, id } = this
     const token = this.request.requestMetadata?.["progressToken"]
     const standIn = Context.get(context, CurrentStandIn)
     const telling = isToken(token) || standIn !== undefined ? { token, standIn } : undefined
-    const id = Context.get(context, CurrentRequestId)
     const call = ToolCall.makeUnsafe(connection.session, {
       name: this.name,
       parameters,
@@ -188,7 +229,7 @@ class Request implements Client.Client {
     return Effect.matchEffect(
       Effect.updateContext(dispatched, (caller) => this.within(caller, connection.session, telling)),
       {
-        onSuccess: (result) => Exit.succeed(Forms.resultOf(result, this.protocolVersion)),
+        onSuccess: (result) => Exit.succeed(Forms.resultOf(result, this.protocolVersion, this.bytesOf)),
         onFailure: (error) => this.failed(error)
       }
     )
@@ -259,7 +300,7 @@ class Request implements Client.Client {
     }
   }
 
-  private failed(error: ToolError): Effect.Effect<Outcome> {
+  private failed(error: ToolError): Effect.Effect<Outcome<Bytes>> {
     const { question } = this
     if (question !== undefined) {
       const { questions: inputRequests, state } = question
@@ -270,7 +311,7 @@ class Request implements Client.Client {
       })
       return Effect.map(sealed, (requestState) => new McpSchema.InputRequired({ inputRequests, requestState }))
     }
-    const result = Effect.succeed(Forms.failureOf(error, this.protocolVersion))
+    const result = Effect.succeed(Forms.failureOf(error, this.protocolVersion, this.bytesOf))
     return error.reason._tag === "ToolDefect" ? Effect.andThen(Effect.logError(error.message), result) : result
   }
 }

@@ -9,11 +9,14 @@
  *   of the tool's own output schema.
  * - Of a defect the client learns that there was one. What it was is for the log.
  * - Results are plain data: effect makes and checks one of the client's revision of each.
+ * - A value that is no object is structured from 2026-07-28 on only. Before, a string is said as it is: its text, without
+ *   the quotes of its JSON.
  *
  * @since 0.1.0
  */
 import * as McpSchema from "effect/ai/McpSchema"
 import * as Base64 from "effect/encoding/Base64"
+import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { ToolContent } from "../../src/ToolContent.ts"
@@ -49,27 +52,91 @@ export const toolOf = (listed: ListedTool): McpSchema.Tool => {
 }
 
 /**
- * The success of a tool, also one that the model must see as an error.
+ * A result, with its bytes as whoever takes it has them: base64 on the wire, bytes in effect's own tables.
  *
- * **Source** MCP 2026-07-28, server/tools, "Tool Result"; 2025-11-25 has no `structuredContent` but objects, and effect
- * leaves others out there.
+ * @category models
+ * @since 0.1.0
+ */
+export interface CallResult<Bytes> {
+  readonly content: Array<Content<Bytes>>
+  readonly structuredContent?: unknown
+  readonly isError: boolean
+  readonly _meta?: { readonly [key: string]: unknown }
+}
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type Content<Bytes> =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "image" | "audio"; readonly data: Bytes; readonly mimeType: string }
+  | {
+      readonly type: "resource"
+      readonly resource: { readonly uri: string; readonly mimeType?: string } & (
+        | { readonly text: string }
+        | { readonly blob: Bytes }
+      )
+    }
+  | { readonly type: "resource_link"; readonly uri: string; readonly name: string; readonly mimeType?: string }
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type BytesOf<Bytes> = (base64: string, bytes: Uint8Array) => Bytes
+
+/**
+ * As they are on the wire.
  *
  * @category converting
  * @since 0.1.0
  */
-export const resultOf = ({ content, isError, value }: ToolResult, revision: string): McpSchema.CallToolResult => {
-  const items = content.map((item) => contentOf(item, revision))
-  return value === undefined ? { content: items, isError } : { content: items, structuredContent: value, isError }
+export const base64: BytesOf<string> = (base64) => base64
+
+/**
+ * As effect's server has them.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const bytes: BytesOf<Uint8Array> = (_, bytes) => bytes
+
+/**
+ * The success of a tool, also one that the model must see as an error.
+ *
+ * **Source** MCP 2026-07-28, server/tools, "Tool Result"; 2025-11-25 has no `structuredContent` but objects.
+ *
+ * @category converting
+ * @since 0.1.0
+ */
+export const resultOf = <Bytes>(
+  { content, isError, value }: ToolResult,
+  revision: string,
+  bytesOf: BytesOf<Bytes>
+): CallResult<Bytes> => {
+  const items = content.map((item) => contentOf(item, revision, bytesOf))
+  if (value === undefined) return { content: items, isError }
+  if (revision >= withAnyValue || Predicate.isReadonlyObject(value))
+    return { content: items, structuredContent: value, isError }
+  const [only] = items
+  return typeof value === "string" && items.length === 1 && only?.type === "text" && only.text === JSON.stringify(value)
+    ? { content: [{ type: "text", text: value }], isError }
+    : { content: items, isError }
 }
 
 /**
  * @category converting
  * @since 0.1.0
  */
-export const failureOf = (error: ToolError.ToolError, revision: string): McpSchema.CallToolResult => {
+export const failureOf = <Bytes>(
+  error: ToolError.ToolError,
+  revision: string,
+  bytesOf: BytesOf<Bytes>
+): CallResult<Bytes> => {
   const told = discreet(error)
   return {
-    content: ToolError.toContent(told).map((item) => contentOf(item, revision)),
+    content: ToolError.toContent(told).map((item) => contentOf(item, revision, bytesOf)),
     isError: true,
     _meta: { [errorKey]: encodeError(told) }
   }
@@ -89,12 +156,16 @@ const discreet = (error: ToolError.ToolError): ToolError.ToolError => {
 }
 
 /** Whoever knows no such item reads what it would have been. */
-const contentOf = (item: ToolContent, revision: string): McpSchema.ContentBlock => {
+const contentOf = <Bytes>(item: ToolContent, revision: string, bytesOf: BytesOf<Bytes>): Content<Bytes> => {
   switch (item.type) {
     case "text":
       return { type: "text", text: item.text }
     case "image":
-      return withBytes(item.data, item.mimeType, (data) => ({ type: "image", data, mimeType: item.mimeType }))
+      return withBytes(item.data, item.mimeType, (bytes) => ({
+        type: "image",
+        data: bytesOf(item.data, bytes),
+        mimeType: item.mimeType
+      }))
     case "resource": {
       const { data, mimeType, text, uri } = item
       const about = { uri, ...(mimeType === undefined ? {} : { mimeType }) }
@@ -102,9 +173,9 @@ const contentOf = (item: ToolContent, revision: string): McpSchema.ContentBlock 
       if (data !== undefined) {
         return withBytes(data, uri, (bytes) =>
           mimeType?.startsWith("audio/") !== true
-            ? { type: "resource", resource: { ...about, blob: bytes } }
+            ? { type: "resource", resource: { ...about, blob: bytesOf(data, bytes) } }
             : revision >= withAudio
-              ? { type: "audio", data: bytes, mimeType }
+              ? { type: "audio", data: bytesOf(data, bytes), mimeType }
               : { type: "text", text: `[${mimeType}, ${bytes.length} bytes]` }
         )
       }
@@ -118,15 +189,12 @@ const contentOf = (item: ToolContent, revision: string): McpSchema.ContentBlock 
 /** The first revisions that have them. Revisions are dates. */
 const withAudio = "2025-03-26"
 const withLinks = "2025-06-18"
+const withAnyValue = "2026-07-28"
 
-const withBytes = (
-  base64: string,
-  what: string,
-  use: (bytes: Uint8Array) => McpSchema.ContentBlock
-): McpSchema.ContentBlock =>
+const withBytes = <Bytes>(base64: string, what: string, use: (bytes: Uint8Array) => Content<Bytes>): Content<Bytes> =>
   Result.match(Base64.decode(base64), {
     onSuccess: use,
-    onFailure: (): McpSchema.ContentBlock => ({ type: "text", text: `[${what}: its base64 is broken]` })
+    onFailure: (): Content<Bytes> => ({ type: "text", text: `[${what}: its base64 is broken]` })
   })
 
 /** The last part of a URI, which is what a person knows it by. */

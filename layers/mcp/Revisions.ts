@@ -7,7 +7,8 @@
  * It is put around the handlers that an adapter of effect installs, whose form is not a
  * stable part of effect. `make` looks at it first. Where it is not the form that is known
  * here, the adapter is taken as it is: calls then have no `externalId`, every session
- * is listed what the server's own is, and there are no tasks.
+ * is listed what the server's own is, there are no tasks, and calls go through effect's
+ * table of tools.
  *
  * @since 0.1.0
  */
@@ -23,6 +24,7 @@ import { CurrentRequestId } from "./Call.ts"
 import type { Connections } from "./Connections.ts"
 import * as TaskRpcs from "./TaskRpcs.ts"
 import type * as Tasks from "./Tasks.ts"
+import type { Tools } from "./Tools.ts"
 
 /**
  * @category models
@@ -126,20 +128,21 @@ const isHandlers = (value: unknown): value is Handlers => {
 export const make = (
   registry: ToolRegistry["Service"],
   connections: Connections["Service"],
-  tasks?: Tasks.Tasks
+  { call, tasks }: { readonly call?: Tools["call"] | undefined; readonly tasks?: Tasks.Tasks | undefined } = {}
 ): Effect.Effect<Revisions> =>
   Effect.gen(function* () {
-    const change = (handlers: Handlers): Handlers => ({
-      ...handlers,
-      "tools/call": (payload, request) =>
-        Effect.provideService(handlers["tools/call"](payload, request), CurrentRequestId, request.requestId),
-      "tools/list": (payload, request) =>
-        Effect.flatMap(handlers["tools/list"](payload, request), (listed) =>
-          isListed(listed) ? asTheSessionSees(registry, connections, listed) : Effect.succeed(listed)
-        )
-    })
+    const change =
+      (adapter: McpProtocol.ProtocolAdapter) =>
+      (handlers: Handlers): Handlers => ({
+        ...handlers,
+        "tools/call": callOf(adapter.runtime._tag === "Stateful" ? call : undefined, handlers["tools/call"]),
+        "tools/list": (payload, request) =>
+          Effect.flatMap(handlers["tools/list"](payload, request), (listed) =>
+            isListed(listed) ? asTheSessionSees(registry, connections, listed) : Effect.succeed(listed)
+          )
+      })
     const [newest, ...older] = yield* Effect.forEach(adapters, (adapter) =>
-      Effect.map(withHandlers(adapter, change), (changed) => ({ adapter, changed }))
+      Effect.map(withHandlers(adapter, change(adapter)), (changed) => ({ adapter, changed }))
     )
     const chosen = ({ adapter, changed }: typeof newest) => changed ?? adapter
     const withTasks =
@@ -152,6 +155,20 @@ export const make = (
       tasks: withTasks !== undefined
     }
   })
+
+/** The tool itself where there is one: effect's table and its form of results are not gone through. */
+const callOf =
+  (call: Tools["call"] | undefined, handler: Handler): Handler =>
+  (payload, request) =>
+    (call === undefined ? undefined : called(call, payload, request)) ??
+    Effect.provideService(handler(payload, request), CurrentRequestId, request.requestId)
+
+/** Its payload was decoded as that of a call. */
+const called = (call: Tools["call"], payload: unknown, { requestId }: Request) => {
+  const { arguments: parameters = {}, name } = payload as { readonly name: string; readonly arguments?: unknown }
+  // What it requires is provided by effect, as to its own handler.
+  return call(name, parameters, requestId) as Effect.Effect<unknown> | undefined
+}
 
 interface Listed {
   readonly tools: ReadonlyArray<McpSchema.Tool>

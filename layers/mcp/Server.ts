@@ -30,7 +30,7 @@ export interface Options extends Tools.Options {
   readonly version: string
   /** Told to the client's model, on how to use the server. */
   readonly instructions?: string | undefined
-  /** What else the server has: prompts, resources. */
+  /** What else the server has: prompts, resources, middleware. */
   readonly registrations?: Layer.Layer<never, never, McpServer.McpServer> | undefined
   /** Which calls may go on as tasks. Default: none. What outlives the server of them, `TaskStore` says. */
   readonly tasks?: Tasks.Options | undefined
@@ -45,13 +45,17 @@ export interface Options extends Tools.Options {
 export type Services = ToolRegistry | ToolRuntime | Connections
 
 /** What effect is told of it. */
-/** What effect is told of it. */
 export const described = (options: Options) =>
   Effect.gen(function* () {
-    const { instructions, name, registrations = Layer.empty, version } = options
+    const { instructions, name, registrations, version } = options
     const connections = yield* Connections
     const tasks = options.tasks === undefined ? undefined : yield* Tasks.make(options.tasks, connections)
-    const { protocols, unknown, ...has } = yield* Revisions.make(yield* ToolRegistry, connections, tasks)
+    const tools = yield* Tools.make(options)
+    const { protocols, unknown, ...has } = yield* Revisions.make(yield* ToolRegistry, connections, {
+      tasks,
+      // What else is registered may be around calls: effect's middleware.
+      call: registrations === undefined ? tools.call : undefined
+    })
     if (tasks !== undefined && !has.tasks) {
       yield* Effect.logWarning("MCP tasks: effect's adapter is not of the form known here. No tasks are advertised.")
     }
@@ -66,7 +70,7 @@ export const described = (options: Options) =>
       instructions,
       protocols,
       ...(has.tasks ? { extensions: { [Tasks.extension]: {} } } : {}),
-      registrations: Layer.merge(Tools.layer(options), registrations)
+      registrations: registrations === undefined ? tools.layer : Layer.merge(tools.layer, registrations)
     }
   })
 
@@ -76,8 +80,10 @@ export const described = (options: Options) =>
  * @category layers
  * @since 0.1.0
  */
-export const layerLines = <E>(options: Options & Lines.Options<E>): Layer.Layer<McpServer.McpServer, never, Services> =>
+export const layerLines = <E>(options: Options & Lines.Options<E>): Layer.Layer<never, never, Services> =>
   Layer.unwrap(Effect.map(described(options), (options) => McpServer.layer(options))).pipe(
+    // What is added to a server after it was described, its calls would not go through.
+    Layer.flatMap(() => Layer.empty),
     Layer.provide(Lines.layer(options)),
     Layer.orDie
   )

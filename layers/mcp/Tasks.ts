@@ -26,7 +26,6 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as Option from "effect/Option"
-import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { Terminal } from "../../src/ToolEvent.ts"
 import { CurrentStandIn, type StandIn } from "./Call.ts"
@@ -244,7 +243,7 @@ export const make = (
         const task = { taskId, createdAt: at, lastUpdatedAt: at, ...terms }
         return found.value === "open"
           ? Effect.succeed({ ...task, status: "working" })
-          : Effect.map(endOfTerminal(found.value), (end) => ({ ...task, ...end }))
+          : Effect.succeed({ ...task, ...endOfTerminal(found.value) })
       })
 
     const forClient =
@@ -353,15 +352,12 @@ const endOfResult = ({ _meta, resultType: _, ...result }: Json): End => {
   return { status: "completed", result: Object.keys(kept).length === 0 ? result : { ...result, _meta: kept } }
 }
 
-const encodeResult = Schema.encodeEffect(Schema.toCodecJson(McpSchema.CallToolResult))
-
-const endOfTerminal = ({ result }: Terminal): Effect.Effect<End> => {
-  const told =
-    result._tag === "Success" ? Forms.resultOf(result, "2026-07-28") : Forms.failureOf(result.error, "2026-07-28")
-  return Effect.map(Effect.orDie(encodeResult(new McpSchema.CallToolResult(told))), (json) =>
-    endOfResult(fieldsOf(json))
-  )
-}
+const endOfTerminal = ({ result }: Terminal): End =>
+  endOfResult({
+    ...(result._tag === "Success"
+      ? Forms.resultOf(result, "2026-07-28", Forms.base64)
+      : Forms.failureOf(result.error, "2026-07-28", Forms.base64))
+  })
 
 /** An id begins with the time that it was made. */
 const madeAt = (taskId: string): number => parseInt(taskId.replaceAll("-", "").slice(0, 12), 16) || 0

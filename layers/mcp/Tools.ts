@@ -40,7 +40,23 @@ export interface Options {
 const everyMs = 40
 
 /**
- * Registers them in the server, and tells clients of every change.
+ * @category models
+ * @since 0.1.0
+ */
+export interface Tools {
+  /** Registers them in the server, and tells clients of every change. */
+  readonly layer: Layer.Layer<never, never, McpServer.McpServer>
+  /**
+   * Calls one of them for a client of a revision with sessions, past the server's own table: to go through that costs as
+   * much as all that is done here. Undefined if none is registered by that name.
+   */
+  readonly call: (name: string, parameters: unknown, requestId: string | number) => Called | undefined
+}
+
+type Called = ReturnType<typeof Call.runForClient>
+
+/**
+ * The tools of the registry, for one server.
  *
  * **Details**
  *
@@ -48,28 +64,28 @@ const everyMs = 40
  * it are refused as those of an unknown tool. So are calls of a tool that the server's own
  * session is not shown.
  *
- * @category layers
+ * @category constructors
  * @since 0.1.0
  */
-export const layer = ({
+export const make = Effect.fnUntraced(function* ({
   asking,
   clocks,
   progress = ProgressPolicy.shown(everyMs)
-}: Options): Layer.Layer<never, never, McpServer.McpServer | ToolRegistry | ToolRuntime | Connections> =>
-  Layer.effectDiscard(
+}: Options) {
+  const registry = yield* ToolRegistry
+  const connections = yield* Connections
+  const runtime = yield* ToolRuntime
+  const seals = yield* Continuation.make
+  const permission = asking === undefined ? undefined : Elicitation.ask(asking)
+  const live = new Map<string, ListedTool>()
+  /** Of the server in which they are registered. */
+  let served: Call.Options | undefined
+
+  const layer = Layer.effectDiscard(
     Effect.gen(function* () {
       const server = yield* McpServer.McpServer
-      const registry = yield* ToolRegistry
-      const connections = yield* Connections
-      const options: Call.Options = {
-        server,
-        runtime: yield* ToolRuntime,
-        seals: yield* Continuation.make,
-        permission: asking === undefined ? undefined : Elicitation.ask(asking),
-        progress,
-        clocks
-      }
-      const live = new Map<string, ListedTool>()
+      const options: Call.Options = { server, runtime, seals, permission, progress, clocks }
+      served = options
 
       const add = (tool: ListedTool) =>
         server.addTool({
@@ -95,6 +111,16 @@ export const layer = ({
       yield* Effect.forkScoped(Stream.runForEach(registry.changes, follow))
     })
   )
+
+  const call = (name: string, parameters: unknown, requestId: string | number): Called | undefined => {
+    const options = live.has(name) ? served : undefined
+    return options === undefined
+      ? undefined
+      : connections.use((connection) => Call.runForClient(options, connection, name, parameters, requestId))
+  }
+  const tools: Tools = { layer, call }
+  return tools
+})
 
 /** To whoever reads the list. */
 const isSame = (one: ListedTool, other: ListedTool): boolean =>

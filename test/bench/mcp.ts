@@ -16,8 +16,7 @@ import * as McpTest from "effect/ai/McpTest"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Connections from "../../layers/mcp/Connections.ts"
-import * as Revisions from "../../layers/mcp/Revisions.ts"
-import * as Tools from "../../layers/mcp/Tools.ts"
+import * as Server from "../../layers/mcp/Server.ts"
 import * as Tool from "../../src/Tool.ts"
 import * as ToolRegistry from "../../src/ToolRegistry.ts"
 import * as ToolRuntime from "../../src/ToolRuntime.ts"
@@ -100,7 +99,7 @@ const official = async (): Promise<Contender> => {
 /** Whoever takes part, as long as they are used. */
 const withContenders = <A>(use: (contenders: ReadonlyArray<Contender>) => Promise<A>): Promise<A> =>
   Effect.gen(function* () {
-    const { protocols } = yield* Revisions.make(yield* ToolRegistry.ToolRegistry, yield* Connections.Connections)
+    const { protocols, registrations } = yield* Server.described({ name: "bench", version: "1" })
     const run = Effect.runPromiseWith(yield* Effect.context())
     /** The calls follow each other in one fiber: what starts and ends that fiber is no part of a call. */
     const contender = (name: string, { callTool }: McpTest.Client): Contender => ({
@@ -122,7 +121,7 @@ const withContenders = <A>(use: (contenders: ReadonlyArray<Contender>) => Promis
         )
     })
     const protocolVersion = "2025-11-25"
-    const ours = contender(adapter, yield* McpTest.makeClient(Tools.layer({}), { protocols, protocolVersion }))
+    const ours = contender(adapter, yield* McpTest.makeClient(registrations, { protocols, protocolVersion }))
     const theirs = contender(bare, yield* McpTest.makeClient(handler, { protocols: [McpProtocol.v2025_11_25] }))
     return yield* Effect.promise(async () => use([ours, theirs, await official()]))
   }).pipe(Effect.provide(live), Effect.scoped, Effect.runPromise)

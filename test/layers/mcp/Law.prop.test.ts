@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as Queue from "effect/Queue"
 import * as Schema from "effect/Schema"
 import * as TestClock from "effect/testing/TestClock"
@@ -74,16 +75,21 @@ const emittedBy = ({ steps }: Script): ReadonlyArray<number> => {
 }
 
 describe("the law, over the wire", () => {
-  for (const revision of ["2026-07-28", "2025-11-25", "2024-11-05"] as const) {
+  for (const [revision, server, way] of [
+    ["2026-07-28", {}, ""],
+    ["2025-11-25", {}, ""],
+    ["2025-11-25", { registrations: Layer.empty }, ", by effect's table of tools"],
+    ["2024-11-05", {}, ""]
+  ] as const) {
     it.effect.prop(
-      `${revision}: progress in order, then one response or, of what was cancelled, none`,
+      `${revision}${way}: progress in order, then one response or, of what was cancelled, none`,
       { script: Script, tells: Schema.Boolean, cancelAt: Schema.Literals([100, 100, 0, 2, 7, 30]) },
       ({ cancelAt, script, tells }) =>
         Effect.gen(function* () {
           yield* TestClock.adjust(0)
           const counts = { started: 0, ended: 0 }
           const built = yield* runtime({ scripted: scripted(counts) })
-          const { callTool, notifications } = yield* client(built, { revision })
+          const { callTool, notifications } = yield* client(built, { revision, server })
           const token = "token"
           const calling = yield* Effect.forkChild(
             Effect.exit(

@@ -1,7 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as McpServer from "effect/ai/McpServer"
 import * as Schema from "effect/Schema"
 import * as ErasedTool from "../../../src/ErasedTool.ts"
 import * as TestClock from "effect/testing/TestClock"
@@ -38,6 +42,24 @@ class Picture extends Tool.Service<Picture>()("picture", {
   ]
 }) {}
 const picture = ErasedTool.fromImplementation(Picture, { execute: () => ToolStream.succeed("x") })
+
+class Says extends Tool.Service<Says>()("says", { description: "Says.", parameters: {}, success: Schema.String }) {}
+const says = ErasedTool.fromImplementation(Says, { execute: () => ToolStream.succeed("a\nb") })
+
+class Odd extends Tool.Service<Odd>()("odd", {
+  description: "Has content that throws when it is read.",
+  parameters: {},
+  success: Schema.String,
+  toContent: () => [
+    {
+      type: "text",
+      get text(): string {
+        throw new Error("an odd text")
+      }
+    }
+  ]
+}) {}
+const odd = ErasedTool.fromImplementation(Odd, { execute: () => ToolStream.succeed("x") })
 
 describe("a server on lines", () => {
   it.effect("lists tools with their schemas and hints", () =>
@@ -99,6 +121,57 @@ describe("a server on lines", () => {
           ["text", "image", link]
         )
       }
+    })
+  )
+
+  it.effect("a string is said without the quotes of its JSON where it cannot be structured", () =>
+    Effect.gen(function* () {
+      const built = yield* runtime({ says })
+      for (const server of [{}, { registrations: Layer.empty }]) {
+        const newest = yield* client(built, { revision: "2026-07-28", server })
+        assert.deepInclude(yield* newest.callTool({ name: "says", arguments: {} }), {
+          content: [{ type: "text", text: `"a\\nb"` }],
+          structuredContent: "a\nb"
+        })
+        for (const revision of ["2025-11-25", "2025-06-18", "2024-11-05"] as const) {
+          const older = yield* client(built, { revision, server })
+          const { content, structuredContent } = yield* older.callTool({ name: "says", arguments: {} })
+          assert.deepStrictEqual([content, structuredContent], [[{ type: "text", text: "a\nb" }], undefined])
+        }
+      }
+    })
+  )
+
+  it.effect("content that breaks the server is an internal error, and in the log", () =>
+    Effect.gen(function* () {
+      const logs: Array<string> = []
+      const logger = Logger.make(({ cause }) => {
+        logs.push(Cause.pretty(cause))
+      })
+      const { ask } = yield* lines(yield* runtime({ odd })).pipe(Effect.provide(Logger.layer([logger])))
+      yield* ask(hello())
+      const { error } = (yield* ask(call(1, "odd"))).response
+      assert.deepStrictEqual(error, { code: -32603, message: "Internal error" })
+      assert.include(logs.join(), "an odd text")
+    })
+  )
+
+  it.effect("middleware that is registered beside the tools is around their calls", () =>
+    Effect.gen(function* () {
+      const seen: Array<string> = []
+      const registrations = McpServer.middleware(
+        (effect, { target }) =>
+          Effect.andThen(
+            Effect.sync(() => seen.push(target)),
+            effect
+          ),
+        { global: true }
+      )
+      for (const revision of ["2026-07-28", "2025-11-25"] as const) {
+        const { callTool } = yield* client(yield* runtime({ t: succeeds }), { revision, server: { registrations } })
+        assert.isFalse((yield* callTool({ name: "t", arguments: {} })).isError)
+      }
+      assert.deepStrictEqual(seen, ["t", "t"])
     })
   )
 

@@ -4,7 +4,6 @@
  * @since 0.1.0
  */
 import type * as Cause from "effect/Cause"
-import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -15,9 +14,8 @@ import type * as McpSchema from "effect/ai/McpSchema"
 import * as Queue from "effect/Queue"
 import * as Stream from "effect/Stream"
 import * as Connections from "../../../layers/mcp/Connections.ts"
-import * as Revisions from "../../../layers/mcp/Revisions.ts"
 import * as Server from "../../../layers/mcp/Server.ts"
-import * as Tools from "../../../layers/mcp/Tools.ts"
+import type * as Tools from "../../../layers/mcp/Tools.ts"
 import * as JsonLines from "../../../layers/JsonLines.ts"
 import { ToolRegistry } from "../../../src/ToolRegistry.ts"
 import { ToolRuntime } from "../../../src/ToolRuntime.ts"
@@ -38,15 +36,17 @@ export const client = (
   built: Built,
   options: {
     readonly revision?: McpProtocol.ProtocolVersion
-    readonly server?: Tools.Options
+    readonly server?: Tools.Options & Pick<Server.Options, "registrations">
     readonly capabilities?: McpSchema.ClientCapabilities
   } = {}
 ) =>
   Effect.gen(function* () {
     const context = yield* Layer.build(services(built))
-    const { protocols, unknown } = yield* Revisions.make(built.registry, Context.get(context, Connections.Connections))
-    if (unknown.length > 0) return yield* Effect.die(`not the form that is known: ${unknown.join(", ")}`)
-    return yield* McpTest.makeClient(Tools.layer(options.server ?? {}), {
+    const { protocols, registrations } = yield* Effect.provideContext(
+      Server.described({ name: "test", version: "1", ...options.server }),
+      context
+    )
+    return yield* McpTest.makeClient(registrations, {
       protocols,
       protocolVersion: options.revision ?? "2025-11-25",
       ...(options.capabilities === undefined ? {} : { clientCapabilities: options.capabilities })

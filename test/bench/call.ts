@@ -29,6 +29,7 @@ const generator = "an async generator with zod in and out"
 const fromText = "a trivial call, dispatched from text"
 const aiSdk = "the AI SDK's `parseToolCall` and `executeToolCall`"
 const sleeping = "10,000 calls at once that sleep 10 ms"
+const eachSleeping = "10,000 calls at once that sleep 10 ms, each with a reader of its own"
 const promises = "10,000 promises at once that sleep 10 ms"
 
 const unit = "ns/call"
@@ -47,7 +48,8 @@ const vsAiSdk: ReadonlyArray<Comparison> = [
   { id: "call.trivial.vs-ai-sdk", ours: fromText, theirs: aiSdk, unit, floor: 1.5, goal: 6 }
 ]
 const crowd: ReadonlyArray<Comparison> = [
-  { id: "call.10k-at-once.vs-promises", ours: sleeping, theirs: promises, unit: "ms", floor: 1 / 2.5, goal: 1 / 1.3 }
+  { id: "call.10k-at-once.vs-promises", ours: sleeping, theirs: promises, unit: "ms", floor: 1 / 2.5, goal: 1 / 1.3 },
+  { id: "call.10k-readers.vs-promises", ours: eachSleeping, theirs: promises, unit: "ms", floor: null }
 ]
 export const comparisons = [...vsGenerator, ...vsToolkit, ...guards, ...vsAiSdk, ...crowd]
 
@@ -195,20 +197,21 @@ export const measure = (rounds: number) =>
       }
     })
 
+    const many = Array.from({ length: crowdSize }, () => ({ name: "sleep", parameters: { text } }))
+    const times = (n: number, crowd: Effect.Effect<unknown, unknown>) => run(Effect.repeat(crowd, { times: n - 1 }))
     const atOnce: Contender = {
       name: sleeping,
+      run: (n) => times(n, Effect.flatMap(Effect.forEach(many, ToolCall.make), runtime.dispatchAll))
+    }
+    const eachRead: Contender = {
+      name: eachSleeping,
       run: (n) =>
-        run(
-          Effect.repeat(
-            Effect.forEach(
-              Array.from({ length: crowdSize }),
-              () =>
-                Effect.flatMap(ToolCall.make({ name: "sleep", parameters: { text } }), (call) =>
-                  ToolStream.runResult(runtime.dispatch(call))
-                ),
-              { concurrency: "unbounded", discard: true }
-            ),
-            { times: n - 1 }
+        times(
+          n,
+          Effect.forEach(
+            many,
+            (request) => Effect.flatMap(ToolCall.make(request), (call) => ToolStream.runResult(runtime.dispatch(call))),
+            { concurrency: "unbounded", discard: true }
           )
         )
     }
@@ -229,6 +232,6 @@ export const measure = (rounds: number) =>
       ...compare(await race([ours, oursAsEvents, oursTyped, theirToolkit], { rounds }), vsToolkit),
       ...compare(await race([oursGuarded, theirToolkit], { rounds }), guards),
       ...compare(await race([oursFromText, theirSdk], { rounds }), vsAiSdk),
-      ...compare(await race([atOnce, timers], { rounds }), crowd)
+      ...compare(await race([atOnce, eachRead, timers], { rounds }), crowd)
     ])
   }).pipe(Effect.provide(live), Effect.scoped, Effect.runPromise)

@@ -122,6 +122,25 @@ export const mutants: ReadonlyArray<Mutant> = [
   ),
   mutant("a closed runtime accepts calls", "ToolRuntime.ts", "closed = true", ""),
   mutant(
+    "a reader of many that leaves ends none of them",
+    "ToolRuntime.ts",
+    "Exit.isSuccess(exit) ? undefined : leaveAll(all)",
+    "undefined"
+  ),
+  mutant(
+    "a reader of many leaves one after the other",
+    "ToolRuntime.ts",
+    '(begun.leave() ?? Effect.void) : Effect.void), {\n    concurrency: "unbounded"',
+    "(begun.leave() ?? Effect.void) : Effect.void), {\n    concurrency: 1"
+  ),
+  mutant("a reader of many has done when one has ended", "ToolRuntime.ts", "left++\n", ""),
+  mutant(
+    "progress that nobody reads is waited with",
+    call,
+    'form === "end"\n          ? Exit.void\n          : this',
+    "this"
+  ),
+  mutant(
     "a reader that leaves lets the call run",
     "ToolRuntime.ts",
     "const leave = Effect.suspend(() => (begun instanceof Call ? (begun.leave() ?? Effect.void) : Effect.void))",

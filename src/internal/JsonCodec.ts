@@ -15,7 +15,7 @@ import { hasSucceeded } from "./Done.ts"
 import type { InvalidParameters } from "../ToolError.ts"
 import { below, keysOf } from "./JsonSchemaNode.ts"
 import * as KnownKeys from "./KnownKeys.ts"
-import * as PlainStruct from "./PlainStruct.ts"
+import * as PlainJson from "./PlainJson.ts"
 import { unknownProperty } from "./UnknownProperty.ts"
 
 type Issues = InvalidParameters["issues"]
@@ -31,14 +31,14 @@ export const codec = (schema: Schema.Top) => Schema.toCodecJson(schema) as unkno
 export interface Encoder {
   (value: unknown): Effect.Effect<unknown, SchemaIssue.Issue>
   /** What it does first, for whoever encodes many values: it makes nothing but the value. */
-  readonly plain?: PlainStruct.Copy
+  readonly plain?: PlainJson.Copy
 }
 
 /** @internal */
 export const encoder = (schema: Schema.Top): Encoder => {
   const json = codec(schema)
   const rest = SchemaParser.encodeUnknownEffect(json)
-  const plain = PlainStruct.make(json.ast)
+  const plain = PlainJson.make(json.ast)
   if (plain === undefined) return rest
   const encode = (value: unknown) => {
     const encoded = plain(value)
@@ -55,7 +55,7 @@ export const encoder = (schema: Schema.Top): Encoder => {
 export const reader = (schema: Schema.Top): ((json: unknown) => Effect.Effect<unknown, SchemaIssue.Issue>) => {
   const json = codec(schema)
   const rest = SchemaParser.decodeUnknownEffect(json)
-  const plain = PlainStruct.make(json.ast)
+  const plain = PlainJson.make(json.ast)
   if (plain === undefined) return rest
   return (value) => {
     const read = plain(value)
@@ -78,7 +78,7 @@ export const decoder = (
 ): ((value: unknown) => Effect.Effect<unknown, Issues>) => {
   const json = codec(schema)
   const decode = SchemaParser.decodeUnknownEffect(json)
-  const plain = PlainStruct.make(json.ast)
+  const plain = PlainJson.make(json.ast)
   const knowsKeysOf = KnownKeys.test(json.ast)
   const strict: SchemaAST.ParseOptions = { onExcessProperty: "error" }
   const all: SchemaAST.ParseOptions = { onExcessProperty: "error", errors: "all" }

@@ -172,8 +172,15 @@ export const mutants: ReadonlyArray<Mutant> = [
     "decode(value) : decode(value, strict)",
     "decode(value) : decode(value)"
   ),
-  mutant("a plain struct takes unknown keys", "internal/PlainStruct.ts", "keys === known ?", "keys >= known ?"),
-  mutant("a plain struct is not checked", "internal/PlainStruct.ts", "ast.checks === undefined ? test", "true ? test"),
+  mutant("a plain struct takes unknown keys", "internal/PlainJson.ts", "keys === known ?", "keys >= known ?"),
+  mutant(
+    "the first of a union that fits is not taken",
+    "internal/PlainJson.ts",
+    "if (!refuses(value)) return undefined",
+    "void refuses"
+  ),
+  mutant("what is inside of a plain struct is not copied", "internal/PlainJson.ts", "copied[key] = part", "void part"),
+  mutant("a plain struct is not checked", "internal/PlainJson.ts", "ast.checks === undefined ? test", "true ? test"),
   mutant(
     "only the first issue is told",
     "internal/JsonCodec.ts",

@@ -58,13 +58,15 @@ type State = "text" | "escape" | "sequence" | "string" | "stringEscape"
  * @since 0.1.0
  */
 export class TerminalDecoder {
-  private readonly decoder = new TextDecoder("utf-8", { ignoreBOM: true })
+  /** Made for the first bytes that are not plain: it takes longer to make than most commands' output to read. */
+  private decoder: TextDecoder | undefined
   private state: State = "text"
   private length = 0
   /** The last chunk may have ended within a character. */
   private unfinished = false
 
   decode(bytes: Uint8Array): string {
+    this.decoder ??= new TextDecoder("utf-8", { ignoreBOM: true })
     const text = this.decoder.decode(bytes, { stream: true })
     this.unfinished = (bytes.at(-1) ?? 0) >= 0x80 || (this.unfinished && bytes.length === 0)
     return this.filter(text)
@@ -93,7 +95,7 @@ export class TerminalDecoder {
 
   /** What an incomplete last character stands for. To be called once, last. */
   end(): string {
-    return this.filter(this.decoder.decode())
+    return this.decoder === undefined ? "" : this.filter(this.decoder.decode())
   }
 
   private filter(text: string): string {

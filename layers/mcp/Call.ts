@@ -83,9 +83,21 @@ export interface Options {
   readonly clocks: Clocks | undefined
 }
 
-type Outcome<Bytes> = Forms.CallResult<Bytes> | McpSchema.InputRequired
+/** What a call came to. */
+export type Outcome<Bytes> = Forms.CallResult<Bytes> | McpSchema.InputRequired
 
 const askedFirst = "the client was asked, and makes the call again with its answer"
+
+/**
+ * What a call came to that was run past effect's table of tools, if it has to go through it after all: only effect says
+ * how a client is asked.
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export const CurrentOutcome = Context.Reference<McpSchema.InputRequired | undefined>("toolstream/mcp/CurrentOutcome", {
+  defaultValue: () => undefined
+})
 
 /**
  * As effect's server has it called: by what is in its table of tools.
@@ -105,6 +117,8 @@ export const run = (
 > =>
   Effect.withFiber((fiber) => {
     const context = fiber.context as Context.Context<McpSchema.McpRequestContext>
+    const outcome = Context.get(context, CurrentOutcome)
+    if (outcome !== undefined) return Effect.succeed(outcome)
     const request = Context.get(context, McpSchema.McpRequestContext)
     const id = Context.get(context, CurrentRequestId)
     const begin = (before: Before) =>
@@ -119,7 +133,8 @@ export const run = (
   })
 
 /**
- * As a client of a revision with sessions called it, past effect's table of tools. The result is as it is on the wire.
+ * As a client called it first, past effect's table of tools. The result is as it is on the wire, but for what a revision
+ * adds to it.
  *
  * @category running
  * @since 0.1.0
@@ -130,11 +145,13 @@ export const runForClient = (
   name: string,
   parameters: unknown,
   id: string | number
-): Effect.Effect<Outcome<string>, never, McpSchema.McpServerClient> =>
+): Effect.Effect<Outcome<string>, never, McpSchema.McpRequestContext> =>
   Effect.withFiber((fiber) => {
-    const context = fiber.context as Context.Context<McpSchema.McpServerClient>
-    const client = Context.get(context, McpSchema.McpServerClient)
-    const request = new Request(options, context, client, id, name, nothing, Forms.base64)
+    const context = fiber.context as Context.Context<McpSchema.McpRequestContext>
+    // What the request says of itself, effect has put there up to 2025-11-25.
+    const told =
+      Context.getOrUndefined(context, McpSchema.McpServerClient) ?? Context.get(context, McpSchema.McpRequestContext)
+    const request = new Request(options, context, told, id, name, nothing, Forms.base64)
     return Effect.onExitPrimitive(request.run(connection, parameters), logged)
   })
 

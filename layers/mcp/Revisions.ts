@@ -16,15 +16,17 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as McpProtocol from "effect/ai/McpProtocol"
-import type * as McpSchema from "effect/ai/McpSchema"
+import * as McpSchema from "effect/ai/McpSchema"
 import * as Exit from "effect/Exit"
+import * as Schema from "effect/Schema"
 import { CurrentSession } from "../../src/Session.ts"
 import type { ToolRegistry } from "../../src/ToolRegistry.ts"
-import { CurrentRequestId } from "./Call.ts"
+import { CurrentOutcome, CurrentRequestId, type Outcome } from "./Call.ts"
 import type { Connections } from "./Connections.ts"
+import type { CallResult } from "./Forms.ts"
 import * as TaskRpcs from "./TaskRpcs.ts"
 import type * as Tasks from "./Tasks.ts"
-import type { Tools } from "./Tools.ts"
+import type { Requested, Tools } from "./Tools.ts"
 
 /**
  * @category models
@@ -68,7 +70,7 @@ export type Handlers = Readonly<Record<string, Handler>> & {
  */
 export const withHandlers = (
   adapter: McpProtocol.ProtocolAdapter,
-  change: (handlers: Handlers) => Handlers
+  change: (handlers: Handlers, server: ServerInfo) => Handlers
 ): Effect.Effect<McpProtocol.ProtocolAdapter | undefined> =>
   Effect.map(handlersOf(adapter), (handlers) =>
     handlers === undefined
@@ -80,7 +82,7 @@ export const withHandlers = (
               adapter.installHandlers(core, lifecycle, {
                 ...target,
                 install: (protocol: unknown, rpcs: unknown, handlers: Handlers) =>
-                  target.install(protocol, rpcs, change(handlers))
+                  target.install(protocol, rpcs, change(handlers, target.context.serverInfo))
               }),
               (context: Context.Context<unknown>) => Context.makeUnsafe(context.mapUnsafe, { maxDepth })
             )
@@ -133,9 +135,9 @@ export const make = (
   Effect.gen(function* () {
     const change =
       (adapter: McpProtocol.ProtocolAdapter) =>
-      (handlers: Handlers): Handlers => ({
+      (handlers: Handlers, server: ServerInfo): Handlers => ({
         ...handlers,
-        "tools/call": callOf(adapter.runtime._tag === "Stateful" ? call : undefined, handlers["tools/call"]),
+        "tools/call": callOf(adapter, handlers["tools/call"], call, server),
         "tools/list": (payload, request) =>
           Effect.flatMap(handlers["tools/list"](payload, request), (listed) =>
             isListed(listed) ? asTheSessionSees(registry, connections, listed) : Effect.succeed(listed)
@@ -156,19 +158,71 @@ export const make = (
     }
   })
 
-/** The tool itself where there is one: effect's table and its form of results are not gone through. */
-const callOf =
-  (call: Tools["call"] | undefined, handler: Handler): Handler =>
-  (payload, request) =>
-    (call === undefined ? undefined : called(call, payload, request)) ??
+/**
+ * By the tool itself where there is one. effect's table and its form of results are gone through by what only effect does:
+ * it compares headers, asks the client, and takes its answers.
+ */
+const callOf = (
+  { runtime }: McpProtocol.ProtocolAdapter,
+  handler: Handler,
+  call: Tools["call"] | undefined,
+  server: ServerInfo
+): Handler => {
+  const byTable: Handler = (payload, request) =>
     Effect.provideService(handler(payload, request), CurrentRequestId, request.requestId)
+  if (call === undefined) return byTable
+  if (runtime._tag === "Stateful") {
+    return (payload, request) => called(call(requested(payload, request), undefined)) ?? byTable(payload, request)
+  }
+  const serverInfo = encodeServerInfo(server)
+  return (payload, request) => {
+    const { inputResponses, requestState } = payload as Answered
+    const outcome =
+      inputResponses === undefined && requestState === undefined
+        ? called(call(requested(payload, request), "headers"))
+        : undefined
+    return outcome === undefined
+      ? byTable(payload, request)
+      : Effect.flatMap(outcome, (outcome) =>
+          "content" in outcome
+            ? Exit.succeed(stamped(outcome, serverInfo))
+            : Effect.provideService(byTable(payload, request), CurrentOutcome, outcome)
+        )
+  }
+}
+
+/** What it requires is provided by effect, as to its own handlers. */
+const called = (called: ReturnType<Tools["call"]>) => called as Effect.Effect<Outcome<string>> | undefined
 
 /** Its payload was decoded as that of a call. */
-const called = (call: Tools["call"], payload: unknown, { requestId }: Request) => {
+const requested = (payload: unknown, { requestId }: Request): Requested => {
   const { arguments: parameters = {}, name } = payload as { readonly name: string; readonly arguments?: unknown }
-  // What it requires is provided by effect, as to its own handler.
-  return call(name, parameters, requestId) as Effect.Effect<unknown> | undefined
+  return { requestId, name, parameters }
 }
+
+/** What comes with a call that is made again. */
+interface Answered {
+  readonly inputResponses?: unknown
+  readonly requestState?: unknown
+}
+
+interface ServerInfo {
+  readonly name: string
+  readonly version: string
+}
+
+/**
+ * What each result of 2026-07-28 says besides.
+ *
+ * **Source** MCP 2026-07-28, basic, "Result", and "io.modelcontextprotocol/serverInfo" of `_meta`.
+ */
+const stamped = (result: CallResult<string>, serverInfo: unknown) => ({
+  ...result,
+  _meta: { ...result._meta, "io.modelcontextprotocol/serverInfo": serverInfo },
+  resultType: "complete"
+})
+
+const encodeServerInfo = Schema.encodeSync(Schema.toCodecJson(McpSchema.Implementation))
 
 interface Listed {
   readonly tools: ReadonlyArray<McpSchema.Tool>

@@ -47,13 +47,29 @@ export interface Tools {
   /** Registers them in the server, and tells clients of every change. */
   readonly layer: Layer.Layer<never, never, McpServer.McpServer>
   /**
-   * Calls one of them for a client of a revision with sessions, past the server's own table: to go through that costs as
-   * much as all that is done here. Undefined if none is registered by that name.
+   * Calls one of them, past the server's own table: to go through that costs more than all that is done here. Undefined
+   * where the server has to do it: none is registered by that name, or it is of those whose headers it `checks`.
    */
-  readonly call: (name: string, parameters: unknown, requestId: string | number) => Called | undefined
+  readonly call: (request: Requested, checks: "headers" | undefined) => Called | undefined
+}
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface Requested {
+  readonly requestId: string | number
+  readonly name: string
+  readonly parameters: unknown
 }
 
 type Called = ReturnType<typeof Call.runForClient>
+
+interface Live {
+  readonly tool: ListedTool
+  /** Whether some of its parameters are to be repeated in headers. */
+  readonly hasHeaders: boolean
+}
 
 /**
  * The tools of the registry, for one server.
@@ -77,7 +93,7 @@ export const make = Effect.fnUntraced(function* ({
   const runtime = yield* ToolRuntime
   const seals = yield* Continuation.make
   const permission = asking === undefined ? undefined : Elicitation.ask(asking)
-  const live = new Map<string, ListedTool>()
+  const live = new Map<string, Live>()
   /** Of the server in which they are registered. */
   let served: Call.Options | undefined
 
@@ -101,8 +117,9 @@ export const make = Effect.fnUntraced(function* ({
         for (const name of removed) live.delete(name)
         for (const tool of tools) {
           const known = live.get(tool.name)
-          live.set(tool.name, tool)
-          if (known === undefined || !isSame(known, tool)) yield* add(tool)
+          if (known !== undefined && isSame(known.tool, tool)) continue
+          live.set(tool.name, { tool, hasHeaders: JSON.stringify(tool.parametersSchema).includes(`"x-mcp-header"`) })
+          yield* add(tool)
         }
         if (removed.length > 0) yield* server.notifications["notifications/tools/list_changed"]({})
       })
@@ -112,8 +129,9 @@ export const make = Effect.fnUntraced(function* ({
     })
   )
 
-  const call = (name: string, parameters: unknown, requestId: string | number): Called | undefined => {
-    const options = live.has(name) ? served : undefined
+  const call: Tools["call"] = ({ name, parameters, requestId }, checks) => {
+    const tool = live.get(name)
+    const options = tool === undefined || (tool.hasHeaders && checks === "headers") ? undefined : served
     return options === undefined
       ? undefined
       : connections.use((connection) => Call.runForClient(options, connection, name, parameters, requestId))

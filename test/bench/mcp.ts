@@ -25,11 +25,14 @@ import { compare, type Comparison, type Contender, type Measured, race } from ".
 
 const adapter = "a call over MCP, dispatched"
 const bare = "effect's bare `addTool` handler"
+const adapterNewest = "a call over MCP 2026-07-28, dispatched"
+const bareNewest = "effect's bare `addTool` handler, 2026-07-28"
 const sdk = "the official SDK's server and client, in memory"
 
 const unit = "ns/call"
 export const comparisons: ReadonlyArray<Comparison> = [
   { id: "mcp.call.vs-bare-handler", ours: adapter, theirs: bare, unit, floor: 1 / 1.15 },
+  { id: "mcp.call-2026-07-28.vs-bare-handler", ours: adapterNewest, theirs: bareNewest, unit, floor: 1 / 1.15 },
   { id: "mcp.call.vs-sdk", ours: adapter, theirs: sdk, unit, floor: null }
 ]
 
@@ -97,7 +100,9 @@ const official = async (): Promise<Contender> => {
 }
 
 /** Whoever takes part, as long as they are used. */
-const withContenders = <A>(use: (contenders: ReadonlyArray<Contender>) => Promise<A>): Promise<A> =>
+const withContenders = <A>(
+  use: (contenders: ReadonlyArray<Contender>, ofNewest: ReadonlyArray<Contender>) => Promise<A>
+): Promise<A> =>
   Effect.gen(function* () {
     const { protocols, registrations } = yield* Server.described({ name: "bench", version: "1" })
     const run = Effect.runPromiseWith(yield* Effect.context())
@@ -120,10 +125,19 @@ const withContenders = <A>(use: (contenders: ReadonlyArray<Contender>) => Promis
           })
         )
     })
-    const protocolVersion = "2025-11-25"
-    const ours = contender(adapter, yield* McpTest.makeClient(registrations, { protocols, protocolVersion }))
-    const theirs = contender(bare, yield* McpTest.makeClient(handler, { protocols: [McpProtocol.v2025_11_25] }))
-    return yield* Effect.promise(async () => use([ours, theirs, await official()]))
+    const both = Effect.fnUntraced(function* (
+      names: readonly [ours: string, theirs: string],
+      protocol: typeof McpProtocol.v2025_11_25 | typeof McpProtocol.v2026_07_28
+    ) {
+      const { protocolVersion } = protocol
+      return [
+        contender(names[0], yield* McpTest.makeClient(registrations, { protocols, protocolVersion })),
+        contender(names[1], yield* McpTest.makeClient(handler, { protocols: [protocol] }))
+      ]
+    })
+    const established = yield* both([adapter, bare], McpProtocol.v2025_11_25)
+    const newest = yield* both([adapterNewest, bareNewest], McpProtocol.v2026_07_28)
+    return yield* Effect.promise(async () => use([...established, await official()], newest))
   }).pipe(Effect.provide(live), Effect.scoped, Effect.runPromise)
 
 /**
@@ -133,9 +147,11 @@ const withContenders = <A>(use: (contenders: ReadonlyArray<Contender>) => Promis
 const samples = { roundsPerRound: 10, sampleMs: 10, warmUpMs: 1500 }
 
 export const measure = (rounds: number): Promise<ReadonlyArray<Measured>> =>
-  withContenders(async (contenders) => {
-    const { roundsPerRound, ...options } = samples
-    return compare(await race(contenders, { ...options, rounds: rounds * roundsPerRound }), comparisons)
+  withContenders(async (contenders, ofNewest) => {
+    const { roundsPerRound, ...rest } = samples
+    const options = { ...rest, rounds: rounds * roundsPerRound }
+    // One race each: what all of them run is fast for none.
+    return compare(new Map([...(await race(contenders, options)), ...(await race(ofNewest, options))]), comparisons)
   })
 
 const places: Places = [

@@ -77,6 +77,7 @@ const emittedBy = ({ steps }: Script): ReadonlyArray<number> => {
 describe("the law, over the wire", () => {
   for (const [revision, server, way] of [
     ["2026-07-28", {}, ""],
+    ["2026-07-28", { registrations: Layer.empty }, ", by effect's table of tools"],
     ["2025-11-25", {}, ""],
     ["2025-11-25", { registrations: Layer.empty }, ", by effect's table of tools"],
     ["2024-11-05", {}, ""]

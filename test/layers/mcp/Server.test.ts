@@ -13,7 +13,9 @@ import type * as Journal from "../../../src/Journal.ts"
 import * as Tool from "../../../src/Tool.ts"
 import * as ToolStream from "../../../src/ToolStream.ts"
 import { deaf, emitThenHang, erased, runtime, succeeds } from "../../Harness.ts"
-import { client, hello, lines, meta, type Message } from "./Wire.ts"
+import { CurrentClient } from "../../../layers/mcp/Client.ts"
+import * as Tools from "../../../layers/mcp/Tools.ts"
+import { client, hello, lines, meta, type Message, services } from "./Wire.ts"
 
 const call = (id: string | number, name: string, more: object = {}) => ({
   id,
@@ -153,6 +155,53 @@ describe("a server on lines", () => {
       const { error } = (yield* ask(call(1, "odd"))).response
       assert.deepStrictEqual(error, { code: -32603, message: "Internal error" })
       assert.include(logs.join(), "an odd text")
+    })
+  )
+
+  it.effect("parameters that are to be repeated in headers are left to who compares them", () =>
+    Effect.gen(function* () {
+      const t = erased("t", succeeds)
+      const properties = { region: { type: "string", "x-mcp-header": "Region" } }
+      const parametersSchema = { type: "object", properties } as const
+      const mirrored = { ...t, name: "mirrored", descriptor: { ...t.descriptor, parametersSchema } }
+      const built = yield* runtime({ t, mirrored })
+      const context = yield* Layer.build(services(built))
+      const tools = yield* Effect.provideContext(Tools.make({}), context)
+      const called = (name: string, checks?: "headers") =>
+        tools.call({ name, parameters: {}, requestId: 1 }, checks) !== undefined
+      assert.isFalse(called("t"), "it is registered nowhere")
+      yield* Layer.build(Layer.provide(tools.layer, McpServer.McpServer.layer))
+      assert.deepStrictEqual([called("t"), called("t", "headers")], [true, true])
+      assert.deepStrictEqual([called("mirrored"), called("mirrored", "headers")], [true, false])
+    })
+  )
+
+  it.effect("2026-07-28: a call that asks is made again with the answer, and is run once each time", () =>
+    Effect.gen(function* () {
+      let runs = 0
+      const asks = ErasedTool.fromImplementation(Says, {
+        execute: () =>
+          ToolStream.fromEffect(
+            Effect.gen(function* () {
+              runs++
+              const client = yield* CurrentClient
+              const answers = yield* client!.ask({ which: { method: "roots/list", params: {} } }, `run ${runs}`)
+              return `${client!.state}: ${JSON.stringify(answers)}`
+            }).pipe(Effect.orDie)
+          )
+      })
+      const { ask } = yield* lines(yield* runtime({ asks: { ...asks, name: "asks" } }))
+      const capabilities = { roots: {} }
+      const first = (yield* ask(call(1, "asks", meta(capabilities)))).response.result!
+      assert.deepInclude(first, { resultType: "input_required" })
+      assert.deepStrictEqual(Object.keys(first["inputRequests"] as object), ["which"])
+      assert.strictEqual(runs, 1)
+      const answered = { requestState: first["requestState"], inputResponses: { which: { roots: [] } } }
+      const second = (yield* ask(call(2, "asks", { ...answered, ...meta(capabilities) }))).response.result!
+      assert.deepInclude(second, { resultType: "complete", structuredContent: `run 1: {"which":{"roots":[]}}` })
+      assert.strictEqual(runs, 2)
+      const unable = (yield* ask(call(3, "asks", meta()))).response
+      assert.isDefined(unable.error, "it has not said that it can be asked")
     })
   )
 

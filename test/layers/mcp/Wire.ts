@@ -25,7 +25,7 @@ import type * as ErasedTool from "../../../src/ErasedTool.ts"
 type Built = Effect.Success<ReturnType<typeof runtime>>
 export type Tooling = Record<string, Play | ErasedTool.ErasedTool>
 
-const services = ({ registry, runtime }: Built) =>
+export const services = ({ registry, runtime }: Built) =>
   Layer.provideMerge(
     Connections.layerOne,
     Layer.merge(Layer.succeed(ToolRegistry, registry), Layer.succeed(ToolRuntime, runtime))

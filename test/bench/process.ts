@@ -106,8 +106,8 @@ export const comparisons = [...floods, ...starts, ...waits]
 const bytes = 2 ** 30
 const fileBytes = 2 ** 26
 
-/** A race of seconds: more rounds take minutes. */
-const maxFloodRounds = 5
+/** Each of a process of its own, and seconds. */
+const maxGrowthRounds = 5
 
 /** Starts in one sample: a single one is mostly noise. */
 const startSampleMs = 60
@@ -257,10 +257,9 @@ export const measure = (rounds: number) =>
       ]
       const startedUp = await race(contenders, { rounds: rounds * 3, sampleMs: startSampleMs })
 
-      const floodRounds = Math.min(rounds, maxFloodRounds)
       const grown: Array<number> = []
-      for (let round = 0; round < floodRounds; round++) grown.push(await growthOf(text, bytes))
-      const flooded = await race([repeated(flood, bashFlood), repeated(rawFlood, nodeFlood)], { rounds: floodRounds })
+      for (let round = 0; round < Math.min(rounds, maxGrowthRounds); round++) grown.push(await growthOf(text, bytes))
+      const flooded = await race([repeated(flood, bashFlood), repeated(rawFlood, nodeFlood)], { rounds })
 
       const waited = new Map<string, Array<number>>(
         sides.flatMap(([name]): ReadonlyArray<[string, Array<number>]> => [

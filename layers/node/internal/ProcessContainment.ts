@@ -183,22 +183,3 @@ const cgroup = (): string | undefined => {
     return undefined
   }
 }
-
-/**
- * Where a program is that a cell is to run, as the system would look for it. What runs a command in a cell reports one
- * that is not there by an exit code, like any other; so it is looked for before.
- *
- * @category converting
- * @since 0.1.0
- */
-export const isFound = (program: string, cwd: string, searchPath: string | undefined): boolean => {
-  const places = program.includes("/") ? [""] : (searchPath ?? "/usr/local/bin:/usr/bin:/bin").split(":")
-  return places.some((place) => {
-    try {
-      fs.accessSync(path.resolve(cwd, place, program), fs.constants.X_OK)
-      return true
-    } catch {
-      return false
-    }
-  })
-}

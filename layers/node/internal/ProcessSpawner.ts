@@ -26,12 +26,13 @@ import {
 import { CurrentSandbox, type Sandbox } from "../../../src/Sandbox.ts"
 import { CurrentSession } from "../../../src/Session.ts"
 import { CurrentToolCall } from "../../../src/ToolCall.ts"
-import { type Cell, choose, isFound, kept, systemFacts } from "./ProcessContainment.ts"
+import { type Cell, choose, kept, systemFacts } from "./ProcessContainment.ts"
 import type * as ProcessEnvironment from "./ProcessEnvironment.ts"
 import { ProcessGroup } from "./ProcessGroup.ts"
 import { ProcessOutput } from "./ProcessOutput.ts"
 import * as ProcessSandbox from "./ProcessSandbox.ts"
 import type { ProcessTable } from "./ProcessTable.ts"
+import * as ProgramPath from "./ProgramPath.ts"
 
 /** Time for a command to end after SIGTERM, in ms. Shorter cuts clean-ups off; longer makes a cancelled call seem stuck. */
 const graceMs = 2_000
@@ -236,7 +237,9 @@ const start = (
     const spawned = (wanted: ProcessSandbox.Launch): Effect.Effect<Started, SpawnFailed> => {
       const child = Effect.try({
         try: (): Child => {
-          if (wanted.program !== command.program && !isFound(command.program, cwd, env.PATH)) throw notFound
+          // What runs a command in a cell reports one that is not there by an exit code, like any other.
+          if (wanted.program !== command.program && ProgramPath.find(command.program, cwd, env.PATH) === undefined)
+            throw notFound
           return spawnLaunch(wanted, input !== undefined)
         },
         catch: failed
@@ -275,8 +278,14 @@ const start = (
     return Effect.tapError(started, () => cell.close)
   })
 
-const spawnLaunch = ({ args, closed, cwd, env, program, told }: ProcessSandbox.Launch, hasInput: boolean): Child => {
-  const options = { cwd, env, detached: true }
+const spawnLaunch = (launch: ProcessSandbox.Launch, hasInput: boolean): Child => {
+  const { args, closed, cwd, env, told } = launch
+  // Windows looks in other places, and for other names.
+  const isLooked = process.platform !== "win32" && !launch.program.includes("/")
+  const found = isLooked ? ProgramPath.find(launch.program, cwd, env.PATH) : undefined
+  // If it is not there, the system is to say so.
+  const program = found ?? launch.program
+  const options = { cwd, env, detached: true, argv0: launch.program }
   if (told === undefined && closed === undefined) {
     return hasInput
       ? spawnChild(program, args, { ...options, stdio: ["pipe", "pipe", "pipe"] })

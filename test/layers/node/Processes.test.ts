@@ -102,6 +102,12 @@ const handles = () =>
 
 describe("Processes on Node", () => {
   it.layer(NodeProcesses.layer, { excludeTestServices: true })((it) => {
+    it.effect("a program is told the name that it was called by, wherever it was found", () =>
+      Effect.gen(function* () {
+        assert.strictEqual((yield* run("echo $0")).stdout, "bash\n")
+      })
+    )
+
     it.effect("a command's streams and its exit code are told apart", () =>
       Effect.gen(function* () {
         const { exit, leftBehind, stderr, stdout } = yield* run("echo out; echo err >&2; exit 7")

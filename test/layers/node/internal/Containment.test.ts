@@ -9,7 +9,7 @@ import * as child_process from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
-import { choose, type Facts, isFound } from "../../../../layers/node/internal/ProcessContainment.ts"
+import { choose, type Facts } from "../../../../layers/node/internal/ProcessContainment.ts"
 import { ProcessGroup } from "../../../../layers/node/internal/ProcessGroup.ts"
 import { bears, Marks, markName } from "../../../../layers/node/internal/ProcessMark.ts"
 import { ProcessTable } from "../../../../layers/node/internal/ProcessTable.ts"
@@ -320,18 +320,6 @@ describe("the level of containment", () => {
       yield* Scope.close(layers, Exit.void)
       yield* Scope.close(scope, Exit.void)
       assert.deepStrictEqual(yield* process.exit, { _tag: "Signalled", signal: "SIGTERM" })
-    })
-  )
-
-  it.effect("a program that a cell is to run is looked for as the system would", () =>
-    Effect.gen(function* () {
-      const folder = yield* temporary
-      fs.writeFileSync(path.join(folder, "here"), "", { mode: 0o755 })
-      fs.writeFileSync(path.join(folder, "not"), "", { mode: 0o644 })
-      assert.isTrue(isFound("here", "/", `/nonexistent:${folder}`))
-      assert.isTrue(isFound("./here", folder, undefined))
-      assert.isFalse(isFound("not", "/", folder))
-      assert.isFalse(isFound("here", folder, "/nonexistent"))
     })
   )
 

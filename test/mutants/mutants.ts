@@ -124,14 +124,14 @@ export const mutants: ReadonlyArray<Mutant> = [
   mutant(
     "a reader of many that leaves ends none of them",
     "ToolRuntime.ts",
-    "Exit.isSuccess(exit) ? undefined : leaveAll(all)",
+    "Exit.isSuccess(exit) ? undefined : leaveAll(running.values())",
     "undefined"
   ),
   mutant(
     "a reader of many leaves one after the other",
     "ToolRuntime.ts",
-    '(begun.leave() ?? Effect.void) : Effect.void), {\n    concurrency: "unbounded"',
-    "(begun.leave() ?? Effect.void) : Effect.void), {\n    concurrency: 1"
+    '(call) => call.leave() ?? Effect.void, {\n    concurrency: "unbounded"',
+    "(call) => call.leave() ?? Effect.void, {\n    concurrency: 1"
   ),
   mutant("a reader of many has done when one has ended", "ToolRuntime.ts", "left++\n", ""),
   mutant(

@@ -10,6 +10,7 @@
  *   of it made. V8 tells one source from another by its length alone: so it is kept only of files whose name tells
  *   their content, as those of the bundle do but for the first.
  * - It is kept for the user alone: whoever can write it can make the program run anything.
+ * - Of one file the code of three builds is kept. Another takes the place of the oldest.
  *
  * @since 0.1.0
  */
@@ -19,6 +20,12 @@ import type { Script } from "node:vm"
 const fs = process.getBuiltinModule("node:fs")
 const path = process.getBuiltinModule("node:path")
 const vm = process.getBuiltinModule("node:vm")
+
+/** The end of a name that tells the content of its file. */
+const hashed = /-[\w-]{8}\.cjs$/
+
+/** Whose code is kept. With fewer, versions that are used side by side would make theirs anew at every start. */
+const maxBuilds = 3
 
 /**
  * What a file exports. Those that it requires are run in the same way, once each. Without a directory nothing is kept.
@@ -36,7 +43,7 @@ export const run = (entry: string, directory: string | undefined): unknown => {
     const module = { exports: {} }
     modules.set(file, module)
     const name = path.basename(file)
-    const kept = directory === undefined || !/-[\w-]{8}\.cjs$/.test(name) ? undefined : path.join(directory, name)
+    const kept = directory === undefined || !hashed.test(name) ? undefined : path.join(directory, name)
     const cachedData = kept === undefined ? undefined : contentOf(kept)
     const script = new vm.Script(
       `(function (exports, require, module, __filename) {${fs.readFileSync(file, "utf8")}\n})`,
@@ -81,7 +88,21 @@ const keep = (file: string, code: Buffer): void => {
     fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
     fs.writeFileSync(temporary, code, { mode: 0o600, flush: true })
     fs.renameSync(temporary, file)
+    forgetOldest(file)
   } catch {
     if (fs.existsSync(temporary)) fs.rmSync(temporary)
   }
+}
+
+const forgetOldest = (file: string): void => {
+  const folder = path.dirname(file)
+  const ofFile = (name: string) => name.replace(hashed, "")
+  const builds = fs
+    .readdirSync(folder)
+    .filter((name) => hashed.test(name) && ofFile(name) === ofFile(path.basename(file)))
+    .map((name) => path.join(folder, name))
+    .map((build) => ({ build, keptAt: fs.statSync(build).mtimeMs }))
+    .toSorted((one, other) => other.keptAt - one.keptAt)
+  // Another run may do the same.
+  for (const { build } of builds.slice(maxBuilds)) fs.rmSync(build, { force: true })
 }

@@ -56,6 +56,19 @@ describe("a cache of code", () => {
     assert.deepStrictEqual(given.kept(), ["a-12345678.cjs", "b-12345678.cjs"])
   })
 
+  it("is kept of the last three builds of a file, and of every file", () => {
+    using given = bundle({ "main.cjs": main("ab-12345678.cjs"), "ab-12345678.cjs": answer(0) })
+    given.run()
+    for (let build = 1; build <= 5; build++) {
+      const name = `a-${build}2345-78.cjs`
+      given.write({ "main.cjs": main(name), [name]: answer(build) })
+      assert.strictEqual(given.run().said, String(build))
+      // However coarse the times of files are.
+      fs.utimesSync(path.join(given.cache, name), build, build)
+    }
+    assert.deepStrictEqual(given.kept(), [...[3, 4, 5].map((build) => `a-${build}2345-78.cjs`), "ab-12345678.cjs"])
+  })
+
   it.skipIf(process.getuid === undefined)("is taken from nobody else, and not where others can write it", () => {
     for (const spoil of [
       (file: string) => fs.chmodSync(file, 0o622),

@@ -56,6 +56,29 @@ describe("ProgramPath", () => {
     })
   )
 
+  it.effect("remembers where it was for as long as it is there, but nothing of a relative folder", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporary
+      const [one = "", two = ""] = places(folder)
+      const searchPath = `${path.join(folder, "missing")}:${one}:${two}`
+      const find = () => ProgramPath.find("program", folder, searchPath)
+      assert.strictEqual(find(), path.join(one, "program"))
+      fs.chmodSync(path.join(one, "program"), 0o644)
+      assert.strictEqual(find(), path.join(two, "program"))
+      fs.rmSync(path.join(two, "program"))
+      assert.isUndefined(find())
+      fs.chmodSync(path.join(one, "program"), 0o755)
+      assert.strictEqual(find(), path.join(one, "program"))
+      for (const cwd of [one, folder]) {
+        assert.strictEqual(ProgramPath.find("program", cwd, `.:${one}`), path.join(one, "program"))
+      }
+      assert.strictEqual(
+        ProgramPath.find("program", path.join(folder, "linked"), `.:${one}`),
+        path.join(folder, "linked", "program")
+      )
+    })
+  )
+
   it.effect("what is named with its folder is looked for there alone", () =>
     Effect.gen(function* () {
       const folder = yield* temporary

@@ -13,15 +13,12 @@
  *
  * @since 0.1.0
  */
-import { isPlain } from "./internal/PlainBytes.ts"
+import { asciiText, isPlain } from "./internal/PlainBytes.ts"
 import * as PlainText from "./PlainText.ts"
 import { TerminalDecoder } from "./TerminalText.ts"
 
 /** Bytes decoded at once. Of more, each line that is kept holds more in memory; of fewer, more lines are joined of two parts. */
 const pieceBytes = 16 * 1024
-
-/** Shared: nothing is in it between two uses. */
-const ascii = new TextDecoder()
 
 /**
  * Bytes of one stream to lines, which are given to `onLine` as soon as they are complete.
@@ -60,7 +57,7 @@ export class OutputLines {
     if (plain > 0) this.read(this.decoder.decode(bytes.subarray(0, plain)))
     // In pieces: a string of more than 128 KiB is memory that the kernel gives, clears and takes back.
     for (let from = plain; from < bytes.length; from += pieceBytes) {
-      this.read(ascii.decode(bytes.subarray(from, from + pieceBytes)))
+      this.read(asciiText(bytes, from, Math.min(from + pieceBytes, bytes.length)))
     }
   }
 

@@ -15,7 +15,7 @@
  * @since 0.1.0
  */
 import { BoundedText, maxPieceBytes, type Rendered } from "./BoundedText.ts"
-import { isPlain, plainText } from "./internal/PlainBytes.ts"
+import { asciiText, isPlain, plainText } from "./internal/PlainBytes.ts"
 
 /**
  * Longest control sequence, in UTF-16 code units; what goes on longer is text
@@ -36,9 +36,6 @@ const control = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/g
 
 /** Bytes up to which the decoder takes longer to begin than to decode: a line, which somebody may wait for. */
 const maxLine = 128
-
-/** For bytes that are known to be ASCII. It keeps nothing between two calls. */
-const ascii = new TextDecoder()
 
 /**
  * Short text that is gathered before it is taken in, in UTF-16 code units. With less, each line costs what all of it
@@ -84,11 +81,11 @@ export class TerminalDecoder {
       return text === undefined ? undefined : text === "" ? [] : [text]
     }
     if (!isPlain(bytes)) return undefined
-    if (length <= maxPieceBytes) return [ascii.decode(bytes)]
+    if (length <= maxPieceBytes) return [asciiText(bytes, 0, length)]
     // Not cut from one: a string of more than 128 KiB is memory that the kernel gives, clears and takes back.
     const pieces: Array<string> = []
     for (let from = 0; from < length; from += maxPieceBytes) {
-      pieces.push(ascii.decode(bytes.subarray(from, from + maxPieceBytes)))
+      pieces.push(asciiText(bytes, from, Math.min(from + maxPieceBytes, length)))
     }
     return pieces
   }

@@ -49,6 +49,21 @@ export const plainText = (bytes: Uint8Array): string | undefined => {
   return text
 }
 
+/**
+ * Bytes of which each is a character as it is, as text: that of plain bytes. What Node makes it by does not look at them
+ * again, as a decoder does: a flood is read a tenth faster.
+ *
+ * @internal
+ */
+export const asciiText: (bytes: Uint8Array, from: number, to: number) => string = /* @__PURE__ */ (() => {
+  const { Buffer } = globalThis as { readonly Buffer?: typeof globalThis.Buffer }
+  if (Buffer !== undefined) {
+    return (bytes, from, to) => Buffer.from(bytes.buffer, bytes.byteOffset, to).toString("latin1", from)
+  }
+  const decoder = new TextDecoder()
+  return (bytes, from, to) => decoder.decode(bytes.subarray(from, to))
+})()
+
 type Scan = (bytes: Uint8Array) => boolean
 
 /** Undefined before it was loaded, null where it cannot be. */

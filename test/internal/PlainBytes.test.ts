@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Schema from "effect/Schema"
-import { isPlain, isPlainScalar, plainText, vectorScan } from "../../src/internal/PlainBytes.ts"
+import { spawnSync } from "node:child_process"
+import * as path from "node:path"
+import { asciiText, isPlain, isPlainScalar, plainText, vectorScan } from "../../src/internal/PlainBytes.ts"
 
 /** Around where vectors begin, where one and a turn of the loop end, and where a page does. */
 const lengths = [0, 1, 31, 511, 512, 513, 527, 528, 543, 544, 2 ** 16 - 1, 2 ** 16, 2 ** 16 + 1, 2 ** 16 + 33, 2 ** 17]
@@ -35,6 +37,30 @@ describe("PlainBytes", () => {
       assert.strictEqual(isPlain(bytes), isPlainScalar(bytes, 0))
     }
   )
+
+  it("the text of plain bytes is theirs, of any part of them, with Node's means and without", () => {
+    const plain = Uint8Array.from({ length: 40_001 }, (_, at) => [0x09, 0x0a, 0x20, 0x41, 0x7e][at % 5]!).subarray(1)
+    const parts = [
+      [0, 40_000],
+      [0, 0],
+      [7, 8],
+      [39_999, 40_000],
+      [16_384, 32_768]
+    ] as const
+    const texts = parts.map(([from, to]) => String.fromCharCode(...plain.subarray(from, to)))
+    assert.deepStrictEqual(
+      parts.map(([from, to]) => asciiText(plain, from, to)),
+      texts
+    )
+    const module = path.resolve(import.meta.dirname, "../../src/internal/PlainBytes.ts")
+    const program = `
+      delete globalThis.Buffer
+      const { asciiText } = await import(${JSON.stringify(module)})
+      const bytes = Uint8Array.from(${JSON.stringify([0, ...plain.subarray(0, 20)])}).subarray(1)
+      console.log(JSON.stringify([typeof Buffer, asciiText(bytes, 3, 17)]))`
+    const { stdout } = spawnSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf8" })
+    assert.deepStrictEqual(JSON.parse(stdout), ["undefined", asciiText(plain, 3, 17)])
+  })
 
   it("where tests run there are vectors", () => {
     assert.isDefined(vectorScan())

@@ -134,13 +134,16 @@ export const make: Effect.Effect<Commands, never, Scope.Scope> = Effect.map(
   ),
   (all) => {
     const inForeground = <A extends Foreground>(options: Options, viewer: Viewer, seenAs: (running: Running) => A) =>
-      Effect.acquireRelease(
-        Effect.flatMap(start(all, options, viewer), (running) => {
-          const seen = seenAs(running)
-          return Effect.as(running.session.tasks.attach(seen), { running, seen })
-        }),
-        ({ running, seen }) => Effect.andThen(running.release(itsCall), running.session.tasks.detach(seen))
-      ).pipe(Effect.map(({ seen }) => seen))
+      Effect.uninterruptible(
+        Effect.flatMap(Effect.scope, (scope) =>
+          Effect.flatMap(start(all, options, viewer), (running) => {
+            const { tasks } = running.session
+            const seen = seenAs(running)
+            const left = Effect.andThen(running.release(itsCall), tasks.detach(seen))
+            return Effect.as(Effect.andThen(Scope.addFinalizer(scope, left), tasks.attach(seen)), seen)
+          })
+        )
+      )
     return {
       background: (options) =>
         Effect.uninterruptible(Effect.tap(start(all, options, undefined), (running) => running.hand)),

@@ -23,6 +23,18 @@ interface Plain {
   readonly refuses: Test
 }
 
+interface Field {
+  readonly key: string
+  readonly test: Test
+}
+
+interface Inner {
+  readonly key: string
+  readonly copy: Copy
+}
+
+// Counted loops: in code that runs seldom, and is not optimised, an iterator makes an object for each step.
+
 /**
  * Decodes, and encodes, as the codec does; undefined where the schema is not of that kind. A value with a key that the
  * schema does not know is left to the codec.
@@ -47,29 +59,30 @@ const plainOf = (ast: SchemaAST.AST): Plain | undefined => {
 
 const structOf = (ast: SchemaAST.Objects): Plain | undefined => {
   if (ast.indexSignatures.length > 0 || ast.propertySignatures.length === 0) return undefined
-  const required: Array<readonly [key: string, test: Test]> = []
-  const optional: Array<readonly [key: string, test: Test]> = []
-  const inner: Array<readonly [key: string, copy: Copy]> = []
+  const required: Array<Field> = []
+  const optional: Array<Field> = []
+  const inner: Array<Inner> = []
   for (const { name, type } of ast.propertySignatures) {
     if (typeof name !== "string" || name === "__proto__") return undefined
     let test = testOf(type)
     if (test === undefined) {
       const plain = plainOf(type)
       if (plain !== undefined) {
-        inner.push([name, plain.copy])
+        inner.push({ key: name, copy: plain.copy })
         test = isObject
       }
     }
-    if (type.context?.isOptional === true) optional.push([name, test ?? never])
+    if (type.context?.isOptional === true) optional.push({ key: name, test: test ?? never })
     else if (test === undefined) return undefined
-    else required.push([name, test])
+    else required.push({ key: name, test })
   }
   const flat = (value: unknown): Record<string, unknown> | undefined => {
     if (typeof value !== "object" || value === null) return undefined
     const fields = value as Record<string, unknown>
     let known = required.length
-    for (const [key, test] of required) if (!test(fields[key])) return undefined
-    for (const [key, test] of optional) {
+    for (let i = 0; i < required.length; i++) if (!required[i]!.test(fields[required[i]!.key])) return undefined
+    for (let i = 0; i < optional.length; i++) {
+      const { key, test } = optional[i]!
       if (!(key in fields)) continue
       if (!test(fields[key])) return undefined
       known++
@@ -83,7 +96,8 @@ const structOf = (ast: SchemaAST.Objects): Plain | undefined => {
   const deep: Copy = (value) => {
     const copied = flat(value)
     if (copied === undefined) return undefined
-    for (const [key, copy] of inner) {
+    for (let i = 0; i < inner.length; i++) {
+      const { copy, key } = inner[i]!
       if (!(key in copied)) continue
       const part = copy(copied[key])
       if (part === undefined) return undefined
@@ -94,7 +108,7 @@ const structOf = (ast: SchemaAST.Objects): Plain | undefined => {
   const refuses: Test = (value) => {
     if (typeof value !== "object" || value === null) return true
     const fields = value as Record<string, unknown>
-    return required.some(([key, test]) => !test(fields[key]))
+    return required.some(({ key, test }) => !test(fields[key]))
   }
   const copy = inner.length === 0 ? flat : deep
   return ast.propertySignatures.every(({ type }) => type.checks === undefined)

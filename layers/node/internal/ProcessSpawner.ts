@@ -7,7 +7,7 @@
  */
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { type ChildProcess, type ChildProcessByStdio, spawn as spawnChild } from "node:child_process"
 import * as fs from "node:fs"
@@ -93,9 +93,14 @@ export const make = Effect.fnUntraced(function* (
         ? { cells: () => cells(callId) }
         : { cells: () => sandboxedCells(callId), launch: (cwd) => sandboxes(sandbox, session, cwd) }
     const kept = withheld.filter((name) => command.env?.[name] === undefined)
-    const started = Effect.acquireRelease(
-      Effect.map(start(command, cwd, environment, way), (started) => new Running(started, running, table, kept)),
-      (self) => self.end
+    // What ends it asks for nothing of its caller's: `acquireRelease` would merge two contexts for it.
+    const started = Effect.uninterruptible(
+      Effect.flatMap(Effect.scope, (scope) =>
+        Effect.flatMap(start(command, cwd, environment, way), (started) => {
+          const self = new Running(started, running, table, kept)
+          return Effect.as(Scope.addFinalizer(scope, self.end), self)
+        })
+      )
     )
     return yield* sandbox.length === 0
       ? Effect.map(started, (self): Process => self)

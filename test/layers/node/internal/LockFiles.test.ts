@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
@@ -91,10 +92,13 @@ describe("LockFiles", () => {
               if (!run.stopping) start()
             })
           }
+          // One that is not gone may write to the folder while it is removed.
           yield* Effect.addFinalizer(() =>
-            Effect.sync(() => {
+            Effect.promise(async () => {
               run.stopping = true
+              const gone = Array.from(contenders, (child) => once(child, "exit"))
               for (const child of contenders) child.kill("SIGKILL")
+              await Promise.all(gone)
             })
           )
           for (let n = 0; n < 6; n++) start()

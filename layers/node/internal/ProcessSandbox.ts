@@ -21,6 +21,7 @@ import * as Bubblewrap from "./Bubblewrap.ts"
 import * as SandboxView from "./SandboxView.ts"
 import * as Seatbelt from "./Seatbelt.ts"
 import * as TemporaryFolders from "./TemporaryFolders.ts"
+import { isExecutable } from "./ProgramPath.ts"
 
 /**
  * What is given to the system to start.
@@ -73,15 +74,6 @@ export const maker = (bwrap?: string, platform: NodeJS.Platform = process.platfo
       return { _tag: "Seatbelt", program: "/usr/bin/sandbox-exec" }
     default:
       return `there is none for ${platform}. Have the user run it on Linux or macOS`
-  }
-}
-
-const isExecutable = (file: string): boolean => {
-  try {
-    fs.accessSync(file, fs.constants.X_OK)
-    return true
-  } catch {
-    return false
   }
 }
 

@@ -54,7 +54,13 @@ const executable = (file: string): string | undefined => {
   return fs.statSync(file, { throwIfNoEntry: false })?.isFile() === true ? file : undefined
 }
 
-const isExecutable = (file: string): boolean => {
+/**
+ * Whether this process may run what is there, or enter it.
+ *
+ * @category predicates
+ * @since 0.1.0
+ */
+export const isExecutable = (file: string): boolean => {
   try {
     fs.accessSync(file, fs.constants.X_OK)
     return true

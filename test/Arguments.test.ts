@@ -25,7 +25,14 @@ class Edit extends Tool.Service<Edit>()("edit", {
 
 class Nothing extends Tool.Service<Nothing>()("nothing", { description: "No parameters.", success: Schema.Unknown }) {}
 
+class Loose extends Tool.Service<Loose>()("loose", {
+  description: "Requires nothing.",
+  parameters: { limit: Schema.optionalKey(Schema.Int) },
+  success: Schema.Unknown
+}) {}
+
 const tools = {
+  loose: ErasedTool.fromImplementation(Loose, { execute: (given) => ToolStream.succeed(given) }),
   edit: ErasedTool.fromImplementation(Edit, { execute: (given) => ToolStream.succeed(given) }),
   nothing: ErasedTool.fromImplementation(Nothing, { execute: (given) => ToolStream.succeed(given) })
 }
@@ -134,6 +141,16 @@ describe("arguments as text", () => {
           assert.deepStrictEqual(yield* given(text, name), refused([[], "Expected object"]), text)
         }
       }
+    })
+  )
+
+  it.effect("an array is no object, even where nothing is required", () =>
+    Effect.gen(function* () {
+      for (const text of [`{"path":"a","options":[]}`, `{"path":"a","options":[1]}`]) {
+        assert.deepInclude(yield* given(text), { _tag: "InvalidParameters" }, text)
+      }
+      assert.deepInclude(yield* given("[]", "loose"), { _tag: "InvalidParameters" })
+      assert.deepStrictEqual(yield* given("{}", "loose"), {})
     })
   )
 

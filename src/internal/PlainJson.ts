@@ -77,18 +77,17 @@ const structOf = (ast: SchemaAST.Objects): Plain | undefined => {
     else required.push({ key: name, test })
   }
   const flat = (value: unknown): Record<string, unknown> | undefined => {
-    if (typeof value !== "object" || value === null) return undefined
-    const fields = value as Record<string, unknown>
+    if (!isFields(value)) return undefined
     let known = required.length
-    for (let i = 0; i < required.length; i++) if (!required[i]!.test(fields[required[i]!.key])) return undefined
+    for (let i = 0; i < required.length; i++) if (!required[i]!.test(value[required[i]!.key])) return undefined
     for (let i = 0; i < optional.length; i++) {
       const { key, test } = optional[i]!
-      if (!(key in fields)) continue
-      if (!test(fields[key])) return undefined
+      if (!(key in value)) continue
+      if (!test(value[key])) return undefined
       known++
     }
     // Not one key more: an own one would be copied, and an inherited one would not.
-    const copied = { ...fields }
+    const copied = { ...value }
     let keys = 0
     for (const _key in copied) keys++
     return keys === known ? copied : undefined
@@ -105,11 +104,7 @@ const structOf = (ast: SchemaAST.Objects): Plain | undefined => {
     }
     return copied
   }
-  const refuses: Test = (value) => {
-    if (typeof value !== "object" || value === null) return true
-    const fields = value as Record<string, unknown>
-    return required.some(({ key, test }) => !test(fields[key]))
-  }
+  const refuses: Test = (value) => !isFields(value) || required.some(({ key, test }) => !test(value[key]))
   const copy = inner.length === 0 ? flat : deep
   return ast.propertySignatures.every(({ type }) => type.checks === undefined)
     ? { copy, refuses }
@@ -173,6 +168,8 @@ const isNumber: Test = (value) => typeof value === "number"
 const isBoolean: Test = (value) => typeof value === "boolean"
 const isNull: Test = (value) => value === null
 const isObject: Test = (value) => typeof value === "object" && value !== null
+/** An array is no struct, even of one that requires nothing. */
+const isFields = (value: unknown): value is Record<string, unknown> => isObject(value) && !Array.isArray(value)
 const never: Test = () => false
 
 const testOf = (ast: SchemaAST.AST): Test | undefined => {

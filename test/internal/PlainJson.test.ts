@@ -35,6 +35,11 @@ const Shape = Schema.Union([
 const nested = {
   nested: Schema.Struct({ line: Line, at: Schema.optionalKey(checked.range) }),
   array: Schema.Array(Line),
+  // With nothing that an empty array or object would lack.
+  loose: Schema.Struct({ n: Schema.optionalKey(Schema.Int), at: Schema.optionalKey(checked.range) }),
+  looseUnion: Schema.Struct({
+    of: Schema.Union([Schema.Struct({ n: Schema.optionalKey(Schema.Int) }), Schema.Array(Schema.Int)])
+  }),
   words: Schema.Struct({
     words: Schema.Array(Schema.Literals(["a", "b"])),
     inner: Schema.Array(Schema.Array(Schema.Int))
@@ -70,7 +75,11 @@ const Value = Schema.Union([Near, Anything, Schema.Struct({ n: Field, at: Schema
 const Nearly = Schema.Struct({
   value: Schema.Union(Object.values(nested).map((schema) => Schema.toType(schema as Schema.Codec<unknown>))),
   at: Schema.Natural,
-  by: Field
+  by: Schema.Union([
+    Field,
+    Schema.Array(Schema.Int).check(Schema.isMaxLength(1)),
+    Schema.Record(Schema.String, Schema.Never)
+  ])
 })
 const nearly = ({ at, by, value }: typeof Nearly.Type): unknown => {
   let parts = 0
@@ -135,7 +144,17 @@ describe("PlainJson", () => {
   }
 
   it("of those it copies some of each", () => {
-    for (const name of Object.keys(nested)) assert.isAbove(copied.get(name) ?? 0, 50, name)
+    for (const name of Object.keys(nested)) assert.isAbove(copied.get(name) ?? 0, 20, name)
+  })
+
+  it("an array is no struct, whatever the struct lacks", () => {
+    const copy = PlainJson.make(codecOf(nested.loose).ast)
+    assert.deepStrictEqual<unknown>(
+      [copy?.({}), copy?.([]), copy?.(Object.assign([], { n: 1 }))],
+      [{}, undefined, undefined]
+    )
+    const union = PlainJson.make(codecOf(nested.looseUnion).ast)
+    assert.deepStrictEqual<unknown>([union?.({ of: [] }), union?.({ of: {} })], [{ of: [] }, { of: {} }])
   })
 
   it("copies what is plain, and nothing else", () => {

@@ -179,6 +179,12 @@ export const mutants: ReadonlyArray<Mutant> = [
     "if (!refuses(value)) return undefined",
     "void refuses"
   ),
+  mutant(
+    "an array is taken for a struct",
+    "internal/PlainJson.ts",
+    "isObject(value) && !Array.isArray(value)",
+    "isObject(value)"
+  ),
   mutant("what is inside of a plain struct is not copied", "internal/PlainJson.ts", "copied[key] = part", "void part"),
   mutant("a plain struct is not checked", "internal/PlainJson.ts", "ast.checks === undefined ? test", "true ? test"),
   mutant(

@@ -4,8 +4,11 @@
  *
  * **Details**
  *
- * It is put around the handlers that an adapter of effect installs, whose form is not a
- * stable part of effect. `make` looks at it first. Where it is not the form that is known
+ * Calls of our tools are made here, past effect's table of tools, but for those that only
+ * effect can answer (docs/decisions/0032).
+ *
+ * All of it is put around the handlers that an adapter of effect installs, whose form is
+ * not a stable part of effect. `make` looks at it first. Where it is not the form that is known
  * here, the adapter is taken as it is: calls then have no `externalId`, every session
  * is listed what the server's own is, there are no tasks, and calls go through effect's
  * table of tools.
